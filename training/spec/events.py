@@ -1,0 +1,96 @@
+"""Numbered lines: how a node says what happened.
+
+A line is one JSON object: {"seq": 1, "at": 1700000000.5, "kind": "metrics", "step": 3, "data": {...}}.
+`seq` starts at 1 and rises by 1 in each file. `at` is the node's clock in seconds since the epoch.
+JSON has no NaN: a non-finite number is written as the string "NaN", "Infinity" or "-Infinity".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What a line is about; the fields of `data` are named behind each."""
+
+    # training, in events.jsonl
+    PHASE = "phase"  # name: loading | tokenising | training | saving
+    STARTED = "started"  # world_size, nodes, total_steps, parameters, trainable, attention, master_dtype, resumed_from
+    METRICS = "metrics"  # step; loss, learning_rate, grad_norm, tokens_per_second, step_seconds, ... (all numbers)
+    EVALUATION = "evaluation"  # step; loss, ...
+    CHECKPOINT = "checkpoint"  # step; name, node_rank, nodes, world_size, bytes, files: one line per node
+    CHECKPOINT_DELETED = "checkpoint_deleted"  # step; name, node_rank
+    WARNING = "warning"  # text
+    FINISHED = "finished"  # step; reason (see faults.Reason)
+    # the supervisor, in samples.jsonl
+    SAMPLE = (
+        "sample"  # ram_used, ram_total, disk_free, disk_total (bytes), cpu (0..1), gpus: [{index, used, total, load}]
+    )
+    EXIT = "exit"  # code, signal, reason, text: the last line of a job
+    # an export, in events.jsonl of its own folder
+    PROGRESS = "progress"  # phase: stream | prove; done, total (bytes)
+    EXPORTED = "exported"  # bytes, dtype, files: [{name, size, sha256}], proof: {...}
+
+
+ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class BadLine(ValueError):
+    """A complete line that is no event."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line. `step` is the optimizer step it belongs to, if any."""
+
+    seq: int
+    at: float
+    kind: str
+    step: int | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """Return the line, newline included; strict JSON."""
+        body = {"seq": self.seq, "at": self.at, "kind": str(self.kind), "step": self.step, "data": strict(self.data)}
+        return json.dumps(body, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def strict(value: Any) -> Any:
+    """Return `value` with every non-finite float as its string."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {str(k): strict(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(v) for v in value]
+    return value
+
+
+def number(value: Any) -> float | None:
+    """Return the float that `value` stands for ("NaN" included), or None where it is no number."""
+    if isinstance(value, str):
+        return ODD.get(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def parse(line: str | bytes) -> Event:
+    """Read one line; raise BadLine where it isn't an event."""
+    try:
+        raw = json.loads(line)
+        step = raw.get("step")
+        event = Event(
+            int(raw["seq"]), float(raw["at"]), str(raw["kind"]), None if step is None else int(step), raw["data"]
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadLine(
+            f"not an event: {bytes(line[:200], 'utf-8') if isinstance(line, str) else line[:200]!r}"
+        ) from error
+    if event.seq < 1 or not isinstance(event.data, dict):
+        raise BadLine(f"not an event: seq {event.seq}")
+    return event

@@ -1,0 +1,48 @@
+"""Why a job ended: one vocabulary for nodes, rows and pages."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The end of a job. Values are stored and shown; never rename one."""
+
+    COMPLETED = "completed"
+    STOPPED = "stopped"  # asked for by a person, state saved
+    STOPPED_UNSAVED = "stopped_unsaved"  # asked for, but ended before a save
+    NON_FINITE = "non_finite"
+    OUT_OF_GPU_MEMORY = "out_of_gpu_memory"
+    KILLED_BY_HOST = "killed_by_host"  # signal 9 that we did not send
+    DISK_FULL = "disk_full"
+    DATA = "data"
+    CONFIGURATION = "configuration"
+    RANK_FAILED = "rank_failed"
+    PEER_ENDED = "peer_ended"  # ended because another node of the group ended
+    NODE_UNREACHABLE = "node_unreachable"
+    HOST_KEY_CHANGED = "host_key_changed"
+    PREFLIGHT = "preflight"
+    LAUNCH = "launch"
+    PROOF = "proof"  # an export that did not load or compare
+    SUPERVISOR_LOST = "supervisor_lost"  # no exit file and no process
+
+
+SENTENCES = {
+    Reason.COMPLETED: "finished",
+    Reason.STOPPED: "stopped on request, state saved",
+    Reason.STOPPED_UNSAVED: "stopped on request before a checkpoint was written",
+    Reason.NON_FINITE: "the loss was not a finite number for too many steps",
+    Reason.OUT_OF_GPU_MEMORY: "a GPU ran out of memory",
+    Reason.KILLED_BY_HOST: "killed by the host, probably out of memory",
+    Reason.DISK_FULL: "the disk is full",
+    Reason.DATA: "the data could not be read",
+    Reason.CONFIGURATION: "the recipe does not fit the model or the node",
+    Reason.RANK_FAILED: "a rank failed",
+    Reason.PEER_ENDED: "ended because another node ended",
+    Reason.NODE_UNREACHABLE: "a node could not be reached",
+    Reason.HOST_KEY_CHANGED: "a node's host key is not the pinned one",
+    Reason.PREFLIGHT: "a node is not ready",
+    Reason.LAUNCH: "the job could not be started",
+    Reason.PROOF: "the exported model did not pass its proof",
+    Reason.SUPERVISOR_LOST: "the supervisor vanished without an exit file",
+}

@@ -1,0 +1,104 @@
+"""The names on a node's disk. Nothing else may spell one of them.
+
+    <scratch>/releases/<hash>/training/        the code, put once per version
+    <scratch>/datasets/<hash>/{train,test}.jsonl
+    <scratch>/runs/<run>/<attempt>/checkpoints/checkpoint-<step>/
+    <scratch>/runs/<run>/<attempt>/node<rank>/  one job: what this node's supervisor runs and writes
+    <scratch>/runs/<run>/exports/<export>/      one job, with the model folder in it
+
+A job's folder is per node, so that nodes with a shared scratch never write the same file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """Where one supervised command lives on one node."""
+
+    path: PurePosixPath
+
+    @property
+    def job(self) -> PurePosixPath:
+        """What to run: spec.job.Job as JSON."""
+        return self.path / "job.json"
+
+    @property
+    def recipe(self) -> PurePosixPath:
+        """What the ranks read: spec.job.TrainJob or ExportJob as JSON."""
+        return self.path / "recipe.json"
+
+    @property
+    def accelerate(self) -> PurePosixPath:
+        return self.path / "accelerate.yaml"
+
+    @property
+    def env(self) -> PurePosixPath:
+        """KEY=value lines, mode 600: secrets live here and nowhere else."""
+        return self.path / "env"
+
+    @property
+    def events(self) -> PurePosixPath:
+        return self.path / "events.jsonl"
+
+    @property
+    def samples(self) -> PurePosixPath:
+        return self.path / "samples.jsonl"
+
+    @property
+    def log(self) -> PurePosixPath:
+        return self.path / "train.log"
+
+    @property
+    def pid(self) -> PurePosixPath:
+        """The supervisor's process id and start time; locked while it lives."""
+        return self.path / "pid"
+
+    @property
+    def exit(self) -> PurePosixPath:
+        return self.path / "exit.json"
+
+    @property
+    def model(self) -> PurePosixPath:
+        """An export's result."""
+        return self.path / "model"
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A node's scratch folder (absolute)."""
+
+    root: PurePosixPath
+
+    def release(self, digest: str) -> PurePosixPath:
+        return self.root / "releases" / digest
+
+    def dataset(self, digest: str) -> PurePosixPath:
+        return self.root / "datasets" / digest
+
+    def run(self, run: int) -> PurePosixPath:
+        return self.root / "runs" / str(int(run))
+
+    def job(self, run: int, attempt: int, node_rank: int) -> JobFolder:
+        return JobFolder(self.run(run) / str(int(attempt)) / f"node{int(node_rank)}")
+
+    def checkpoints(self, run: int, attempt: int) -> PurePosixPath:
+        return self.run(run) / str(int(attempt)) / "checkpoints"
+
+    def checkpoint(self, run: int, attempt: int, step: int) -> PurePosixPath:
+        return self.checkpoints(run, attempt) / checkpoint_name(step)
+
+    def export(self, run: int, export: int) -> JobFolder:
+        return JobFolder(self.run(run) / "exports" / str(int(export)))
+
+
+def checkpoint_name(step: int) -> str:
+    return f"checkpoint-{int(step)}"
+
+
+def manifest_name(node_rank: int) -> str:
+    """The completeness marker of one node's part of a checkpoint, written last."""
+    return f"manifest-{int(node_rank)}.json"

@@ -1,0 +1,51 @@
+"""What a job's folder tells the processes in it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .recipe import Recipe
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Job(Part):
+    """job.json: what the supervisor runs. Secrets are not here but in the env file."""
+
+    argv: tuple[str, ...] = Field(min_length=1)
+    node_rank: int = 0
+    sample_seconds: float = Field(1.0, gt=0)
+    grace_seconds: float = Field(60.0, ge=0, description="Between TERM and KILL of the group.")
+    disk: str = Field(description="Folder whose file system is sampled.")
+
+
+class TrainJob(Part):
+    """recipe.json of an attempt: what every rank reads."""
+
+    recipe: Recipe
+    model: str = Field(description="Folder on the node, or a hub id.")
+    revision: str = ""
+    train: str = Field(description="JSON Lines file on the node.")
+    test: str = ""
+    checkpoints: str = Field(description="Folder for this attempt's checkpoints.")
+    resume_from: str = Field("", description="Complete checkpoint folder to go on from; empty: start afresh.")
+    events: str = Field(description="This node's events.jsonl.")
+    nodes: int = Field(ge=1)
+    node_rank: int = Field(ge=0)
+
+
+class ExportJob(Part):
+    """recipe.json of an export."""
+
+    checkpoint: str = Field(description="Folder holding every shard of one complete checkpoint.")
+    model: str = Field(description="The base model: config, tokenizer, generation config.")
+    revision: str = ""
+    trust_remote_code: bool = False
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    max_shard_bytes: int = Field(5_000_000_000, ge=1_000_000)
+    out: str = Field(description="Result folder; appears under this name only when proven.")
+    events: str

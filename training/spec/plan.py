@@ -1,0 +1,208 @@
+"""PURE: (recipe, nodes, data) -> the files of each node's job folder and the command that starts it.
+
+The page shows exactly what this returns; the workers put exactly what this returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import yaml
+
+from .folder import JobFolder, Scratch
+from .job import ExportJob, Job, TrainJob
+from .lint import Problem, Refused, problems_on
+from .recipe import Recipe
+
+
+@dataclass(frozen=True)
+class NodeSlot:
+    """One node's place in a launch. `processes` is the number of ranks there: its GPUs, or chosen on CPU."""
+
+    name: str
+    address: str
+    python: str
+    scratch: str
+    processes: int
+    accelerator: bool
+    interface: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is trained on what. Paths are as the nodes see them; `dataset` is the content hash."""
+
+    model: str
+    dataset: str
+    revision: str = ""
+    has_test: bool = False
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One node's job: its folder, the files put there, and the argument list that starts it detached."""
+
+    node: NodeSlot
+    rank: int
+    folder: JobFolder
+    files: Mapping[str, str]
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan_attempt(
+    recipe: Recipe,
+    target: Target,
+    nodes: Sequence[NodeSlot],
+    *,
+    run: int,
+    attempt: int,
+    port: int,
+    release: str,
+    resume: tuple[int, int] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> list[NodePlan]:
+    """Return one plan a node, rank 0's node first.
+
+    `port`: free port on the first node. `release`: hash of the training code. `resume`: (attempt, step) of
+    the checkpoint to go on from. `env`: secrets and settings for every rank. Raises Refused where the
+    recipe can't run on these nodes.
+    """
+    check_nodes(recipe, nodes)
+    return [
+        _node_plan(recipe, target, nodes, rank, run, attempt, port, release, resume, dict(env or {}))
+        for rank in range(len(nodes))
+    ]
+
+
+def check_nodes(recipe: Recipe, nodes: Sequence[NodeSlot]) -> None:
+    """Raise Refused where `recipe` can't run on `nodes`."""
+    if not nodes:
+        raise Refused([Problem("cluster", "it has no node in service", "Add a node or return one to service.")])
+    if len({node.accelerator for node in nodes}) > 1:
+        raise Refused(
+            [Problem("cluster", "some nodes have GPUs and some have none", "Group like nodes in one cluster.")]
+        )
+    if len({node.processes for node in nodes}) > 1:
+        counts = ", ".join(f"{n.name} {n.processes}" for n in nodes)
+        raise Refused([Problem("cluster", f"nodes differ in ranks ({counts})", "Give each the same number.")])
+    if found := problems_on(recipe, accelerator=nodes[0].accelerator):
+        raise Refused(found)
+
+
+def _node_plan(
+    recipe: Recipe,
+    target: Target,
+    nodes: Sequence[NodeSlot],
+    rank: int,
+    run: int,
+    attempt: int,
+    port: int,
+    release: str,
+    resume: tuple[int, int] | None,
+    env: dict[str, str],
+) -> NodePlan:
+    node = nodes[rank]
+    scratch = Scratch(PurePosixPath(node.scratch))
+    folder = scratch.job(run, attempt, rank)
+    data = scratch.dataset(target.dataset)
+    train_job = TrainJob(
+        recipe=recipe,
+        model=target.model,
+        revision=target.revision,
+        train=str(data / "train.jsonl"),
+        test=str(data / "test.jsonl") if target.has_test else "",
+        checkpoints=str(scratch.checkpoints(run, attempt)),
+        resume_from=str(scratch.checkpoint(run, *resume)) if resume else "",
+        events=str(folder.events),
+        nodes=len(nodes),
+        node_rank=rank,
+    )
+    launch = (node.python, "-m", "accelerate.commands.launch", "--config_file", str(folder.accelerate),
+              "-m", "training", "sft", str(folder.recipe))  # fmt: skip
+    job = Job(argv=launch, node_rank=rank, disk=node.scratch)
+    files = {
+        folder.recipe.name: train_job.model_dump_json(indent=2) + "\n",
+        folder.accelerate.name: accelerate_yaml(recipe, nodes, rank, port),
+        folder.job.name: job.model_dump_json(indent=2) + "\n",
+    }
+    return NodePlan(node, rank, folder, files, start_argv(node, release, folder), rank_env(node, env))
+
+
+def plan_export(
+    node: NodeSlot, job: ExportJob, folder: JobFolder, *, release: str, env: Mapping[str, str] | None = None
+) -> NodePlan:
+    """Return the plan of an export on the node that holds the checkpoint."""
+    run = Job(argv=(node.python, "-m", "training", "export", str(folder.recipe)), disk=node.scratch, grace_seconds=5)
+    files = {
+        folder.recipe.name: job.model_dump_json(indent=2) + "\n",
+        folder.job.name: run.model_dump_json(indent=2) + "\n",
+    }
+    return NodePlan(node, 0, folder, files, start_argv(node, release, folder), rank_env(node, dict(env or {})))
+
+
+def training_argv(node: NodeSlot, release: str, *words: str) -> tuple[str, ...]:
+    """Return the argument list of `python -m training WORDS` with the released code on the node."""
+    path = Scratch(PurePosixPath(node.scratch)).release(release)
+    return ("env", f"PYTHONPATH={path}", node.python, "-m", "training", *words)
+
+
+def start_argv(node: NodeSlot, release: str, folder: JobFolder) -> tuple[str, ...]:
+    """Return the argument list that starts the job's supervisor, detached; started twice, it starts once."""
+    return training_argv(node, release, "start", str(folder.path))
+
+
+def rank_env(node: NodeSlot, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the ranks: ours first, then the person's."""
+    own = {"TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
+    if not node.accelerator:
+        own |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    if node.interface:
+        own |= {"GLOO_SOCKET_IFNAME": node.interface, "NCCL_SOCKET_IFNAME": node.interface}
+    return own | dict(env)
+
+
+def accelerate_yaml(recipe: Recipe, nodes: Sequence[NodeSlot], rank: int, port: int) -> str:
+    """Return the configuration that `accelerate launch --config_file` reads on node `rank`."""
+    config: dict[str, object] = {
+        "compute_environment": "LOCAL_MACHINE",
+        "distributed_type": "FSDP",
+        "use_cpu": not nodes[0].accelerator,
+        "mixed_precision": "bf16" if recipe.precision == "bf16" else "no",
+        "num_machines": len(nodes),
+        "num_processes": sum(node.processes for node in nodes),
+        "machine_rank": rank,
+        "main_process_ip": nodes[0].address,
+        "main_process_port": port,
+        "rdzv_backend": "static",
+        "same_network": True,
+        "main_training_function": "main",
+        "fsdp_config": fsdp_config(recipe),
+    }
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def fsdp_config(recipe: Recipe) -> dict[str, object]:
+    """Return accelerate's `fsdp_config` for FSDP1 or FSDP2."""
+    fsdp = recipe.fsdp
+    common: dict[str, object] = {
+        "fsdp_version": fsdp.version,
+        "fsdp_auto_wrap_policy": fsdp.wrap_policy,
+        "fsdp_state_dict_type": "SHARDED_STATE_DICT",
+        "fsdp_cpu_ram_efficient_loading": fsdp.ram_efficient_loading,
+        "fsdp_offload_params": fsdp.cpu_offload,
+        "fsdp_activation_checkpointing": fsdp.activation_checkpointing,
+    }
+    if fsdp.wrap_classes:
+        common["fsdp_transformer_layer_cls_to_wrap"] = ",".join(fsdp.wrap_classes)
+    if fsdp.version == 2:
+        return common | {"fsdp_reshard_after_forward": fsdp.sharding == "FULL_SHARD"}
+    return common | {
+        "fsdp_sharding_strategy": fsdp.sharding,
+        "fsdp_sync_module_states": fsdp.sync_module_states,
+        "fsdp_use_orig_params": True,
+        "fsdp_backward_prefetch": "BACKWARD_PRE",
+        "fsdp_forward_prefetch": False,
+    }

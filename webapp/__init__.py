@@ -1,0 +1,1 @@
+"""The Django site: what people, admins and CI see."""

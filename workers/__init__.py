@@ -1,0 +1,1 @@
+"""What acts on nodes: Celery tasks and the follower."""
