@@ -1,0 +1,44 @@
+"""What runs on a node: `python -m training <command> ...`; `--help` lists the commands.
+
+Each command is a function of its own module, imported only when asked for, so that the list (and every
+command that needs no torch) works on a bare node.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+# name: (module:function taking the argument list and returning the exit status, one line of help)
+COMMANDS = {
+    "sft": ("training.sft:main", "fine-tune: what accelerate starts on every rank"),
+}
+
+
+def usage() -> str:
+    """Return the list of commands, one a line."""
+    lines = [f"  {name:<12} {text}" for name, (_, text) in COMMANDS.items()]
+    return "\n".join(["usage: python -m training <command> ...", "", *lines])
+
+
+def command(name: str) -> Callable[[list[str]], int]:
+    """Import and return the function behind `name`."""
+    module, function = COMMANDS[name][0].split(":")
+    found: Callable[[list[str]], int] = getattr(import_module(module), function)
+    return found
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; 2 where there is none of that name."""
+    if argv[:1] in (["--help"], ["-h"]):
+        print(usage())
+        return 0
+    if not argv or argv[0] not in COMMANDS:
+        print(f"no command is called {argv[0]!r}\n" if argv else "a command is missing\n", usage(), file=sys.stderr)
+        return 2
+    return command(argv[0])(argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
