@@ -58,6 +58,11 @@ class JobFolder:
         return self.path / "pid"
 
     @property
+    def stop(self) -> PurePosixPath:
+        """A request to stop: once it exists on any node, all ranks save at the end of their step and end."""
+        return self.path / "stop"
+
+    @property
     def exit(self) -> PurePosixPath:
         return self.path / "exit.json"
 
