@@ -12,6 +12,8 @@ from importlib import import_module
 
 # name: (module:function taking the argument list and returning the exit status, one line of help)
 COMMANDS = {
+    "sample-model": ("training.samples.model:main", "build a small real model folder, offline"),
+    "sample-data": ("training.samples.data:main", "build a small real data set, offline"),
     "sft": ("training.sft:main", "fine-tune: what accelerate starts on every rank"),
 }
 

@@ -1,0 +1,1 @@
+"""Small real models and data, made offline: for demonstrations, tests and a first run on a new node."""
