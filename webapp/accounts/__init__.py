@@ -1,0 +1,1 @@
+"""People and the tokens that act for them."""

@@ -1,0 +1,3 @@
+from .token import Token
+
+__all__ = ["Token"]

@@ -1,0 +1,4 @@
+from .dataset import Dataset
+from .version import Version
+
+__all__ = ["Dataset", "Version"]

@@ -1,0 +1,51 @@
+"""The one place that sends work to the Celery workers: by name, on commit, never with facts in it.
+
+A send that fails is no loss: the sweep finds every row that is due and sends again.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger(__name__)
+
+ADVANCE_RUN = "workers.advance_run"
+ADVANCE_EXPORT = "workers.advance_export"
+CHECK_NODE = "workers.check_node"
+
+
+def advance_run(run_id: int) -> None:
+    _on_commit(ADVANCE_RUN, run_id)
+
+
+def advance_export(export_id: int) -> None:
+    _on_commit(ADVANCE_EXPORT, export_id)
+
+
+def check_node(node_id: int) -> None:
+    _on_commit(CHECK_NODE, node_id)
+
+
+def _on_commit(name: str, key: int) -> None:
+    transaction.on_commit(lambda: send(name, key))
+
+
+def send(name: str, key: int) -> None:
+    try:
+        _producer().send_task(name, args=[key], retry=False)
+    except (OperationalError, OSError) as error:
+        log.warning("%s(%s) not sent, the sweep will: %s", name, key, error)
+
+
+@cache
+def _producer() -> Celery:
+    app = Celery("shardboard", broker=settings.REDIS_URL, set_as_current=False)
+    app.conf.broker_transport_options = {"socket_connect_timeout": 2, "socket_timeout": 5}
+    app.conf.task_ignore_result = True
+    return app

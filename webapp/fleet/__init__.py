@@ -1,0 +1,1 @@
+"""Clusters, nodes, SSH identities, and what a check found."""

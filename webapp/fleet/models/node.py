@@ -1,0 +1,65 @@
+"""One host reached over SSH."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+
+from training.spec.plan import NodeSlot
+
+from .cluster import Cluster
+from .identity import Identity
+
+absolute = RegexValidator(r"^/[^\0\n]*$", "Give an absolute path, such as /opt/shardboard/bin/python.")
+host = RegexValidator(r"^[A-Za-z0-9._:-]+$", "Give a host name or an IP address.")
+login = RegexValidator(r"^[A-Za-z_][A-Za-z0-9._-]*$", "Give a user name as the node knows it.")
+device = RegexValidator(r"^[A-Za-z0-9._:-]+$", "Give an interface as `ip link` shows it, such as eth0.")
+
+
+class Node(models.Model):
+    """A host, its pinned key and what is on it. `host_key` is empty until a person has confirmed it."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="nodes")
+    name = models.SlugField(max_length=50, unique=True)
+    address = models.CharField(max_length=253, validators=[host])
+    port = models.PositiveIntegerField(default=22, validators=[MinValueValidator(1), MaxValueValidator(65535)])
+    user = models.CharField(max_length=32, validators=[login])
+    identity = models.ForeignKey(Identity, on_delete=models.PROTECT, related_name="nodes")
+    host_key = models.TextField(blank=True, editable=False, help_text="Pinned public host key, OpenSSH format.")
+    python = models.CharField(max_length=500, validators=[absolute], help_text="Absolute path of the interpreter.")
+    scratch = models.CharField(max_length=500, validators=[absolute], help_text="Absolute path of the scratch folder.")
+    processes = models.PositiveSmallIntegerField(
+        default=1, validators=[MinValueValidator(1), MaxValueValidator(64)], help_text="Ranks: one per GPU."
+    )
+    accelerator = models.BooleanField("has GPUs", default=True)
+    internal_address = models.CharField(
+        max_length=253, blank=True, validators=[host], help_text="Address that the other nodes reach; empty: the same."
+    )
+    interface = models.CharField(
+        max_length=15,
+        blank=True,
+        validators=[device],
+        help_text="Network interface between nodes; empty: chosen by NCCL.",
+    )
+    in_service = models.BooleanField(default=True)
+    facts = models.JSONField(default=dict, blank=True, editable=False, help_text="What the last check found.")
+    checked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    problem = models.TextField(blank=True, editable=False, help_text="Why it is not ready; empty: ready.")
+
+    class Meta:
+        ordering = ["cluster", "name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def slot(self) -> NodeSlot:
+        """Return its place in a launch."""
+        return NodeSlot(
+            name=self.name,
+            address=self.internal_address or self.address,
+            python=self.python,
+            scratch=self.scratch,
+            processes=self.processes,
+            accelerator=self.accelerator,
+            interface=self.interface,
+        )

@@ -1,0 +1,1 @@
+"""Runs, attempts, their journal, checkpoints and exports."""

@@ -1,0 +1,207 @@
+"""The only way to change a run: create, launch, stop, resume, clone, export.
+
+Each checks everything first and raises Refused with field, reason and way out; then changes rows in one
+transaction and sends a step to the workers on commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from training.spec import presets
+from training.spec.lint import Problem, Refused, parse_recipe
+from training.spec.plan import NodeSlot, Target, check_nodes
+from training.spec.recipe import Recipe, merge
+from webapp.datasets.models import Version
+from webapp.dispatch import advance_export, advance_run
+from webapp.fleet.models import Cluster
+
+from . import lifecycle
+from .models import Attempt, Checkpoint, Export, ModelSource, Placement, Run
+from .states import RunState
+
+MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a person or a CI job asks for. `overrides` are nested recipe fields laid over the preset."""
+
+    name: str
+    preset: str
+    overrides: dict[str, Any]
+    model: ModelSource
+    dataset: Version
+    cluster: Cluster
+
+
+def resolve(preset: str, overrides: dict[str, Any]) -> Recipe:
+    """Return the whole recipe; raise Refused with every problem."""
+    return parse_recipe(merge(presets.load(preset).recipe.model_dump(mode="json"), overrides))
+
+
+def check(order: Order) -> Recipe:
+    """Return the recipe of an order that can run; raise Refused otherwise. Touches nothing."""
+    problems = _name_problems(order.name)
+    recipe = None
+    try:
+        recipe = resolve(order.preset, order.overrides)
+        check_nodes(recipe, slots(order.cluster))
+    except Refused as refused:
+        problems += refused.problems
+    if recipe and recipe.data.format != order.dataset.format:
+        problems.append(
+            Problem(
+                "dataset",
+                f"its rows are {order.dataset.format}, the recipe's data.format is {recipe.data.format}",
+                "Choose another data set or change data.format.",
+            )
+        )
+    if problems or recipe is None:
+        raise Refused(problems)
+    return recipe
+
+
+def _name_problems(name: str) -> list[Problem]:
+    if not name.strip():
+        return [Problem("name", "it is empty", "Give the run a name.")]
+    if len(name) > MAX_NAME:
+        return [Problem("name", f"it has {len(name)} characters", f"At most {MAX_NAME} fit.")]
+    if any(ord(c) < 32 for c in name):
+        return [Problem("name", "it has control characters", "Leave them out.")]
+    return []
+
+
+def slots(cluster: Cluster) -> list[NodeSlot]:
+    """Return the launch slots of the cluster's nodes that are in service and whose host key is pinned."""
+    return [node.slot() for node in cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name")]
+
+
+def target_of(run_or_order: Run | Order) -> Target:
+    model, version = run_or_order.model, run_or_order.dataset
+    return Target(model.location, version.digest, model.revision, has_test=version.test_rows > 0)
+
+
+@transaction.atomic
+def create(order: Order, owner: AbstractBaseUser | None, *, cloned_from: Run | None = None) -> Run:
+    """Return a new draft."""
+    recipe = check(order)
+    return Run.objects.create(
+        name=order.name.strip(),
+        owner=owner,
+        preset=order.preset,
+        recipe=recipe.model_dump(mode="json"),
+        model=order.model,
+        dataset=order.dataset,
+        cluster=order.cluster,
+        cloned_from=cloned_from,
+        total_steps=recipe.optimisation.max_steps,
+    )
+
+
+@transaction.atomic
+def launch(run: Run, actor: str) -> Attempt:
+    """Queue a draft; return its first attempt."""
+    if run.state != RunState.DRAFT:
+        raise Refused([Problem("state", f"the run is {run.state}, not a draft", "Clone it to run it again.")])
+    return _queue(run, actor, "launched")
+
+
+@transaction.atomic
+def resume(run: Run, actor: str, checkpoint: Checkpoint | None = None) -> Attempt:
+    """Queue a stopped or failed run again, from `checkpoint` or its newest complete one."""
+    if not run.can_resume:
+        raise Refused([Problem("state", f"the run is {run.state}", "Only a stopped or failed run can be resumed.")])
+    checkpoint = checkpoint or newest_checkpoint(run)
+    if checkpoint is None:
+        raise Refused([Problem("checkpoint", "the run has no complete checkpoint", "Clone the run to start afresh.")])
+    _check_checkpoint(run, checkpoint)
+    if checkpoint.step >= run.total_steps:
+        raise Refused(
+            [Problem("checkpoint", "it is the run's last step", "There is nothing left to train; export it.")]
+        )
+    _check_same_nodes(run, checkpoint)
+    return _queue(run, actor, f"resumed from step {checkpoint.step}", checkpoint)
+
+
+def _check_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
+    if checkpoint.attempt.run_id != run.pk:
+        raise Refused([Problem("checkpoint", "it belongs to another run", "Choose one of this run's checkpoints.")])
+    if not checkpoint.usable:
+        what = "was deleted" if checkpoint.deleted_at else "is not complete"
+        raise Refused([Problem("checkpoint", f"step {checkpoint.step} {what}", "Choose a complete one.")])
+
+
+def _check_same_nodes(run: Run, checkpoint: Checkpoint) -> None:
+    """Checkpoints lie on the nodes that wrote them."""
+    written = {p.node_id for p in checkpoint.attempt.placements.all()}
+    ready = set(run.cluster.nodes.filter(in_service=True).exclude(host_key="").values_list("pk", flat=True))
+    if not written <= ready:
+        raise Refused(
+            [Problem("cluster", "a node that holds the checkpoint is out of service", "Return it to service.")]
+        )
+
+
+def newest_checkpoint(run: Run) -> Checkpoint | None:
+    """Return the newest attempt's newest complete checkpoint, else that of the attempt before, and so on."""
+    usable = Checkpoint.objects.filter(attempt__run=run, deleted_at=None).exclude(completed_at=None)
+    return usable.order_by("-attempt__number", "-step").first()
+
+
+def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = None) -> Attempt:
+    attempt = Attempt.objects.create(run=run, number=run.attempts.count() + 1, resume_from=checkpoint)
+    if not lifecycle.move(run, RunState.QUEUED, actor=actor, cause=cause, attempt=attempt):
+        raise Refused([Problem("state", f"the run has become {run.state} meanwhile", "Look again.")])
+    advance_run(run.pk)
+    return attempt
+
+
+@transaction.atomic
+def stop(run: Run, actor: str) -> None:
+    """Ask for an end with a save. Asked twice, it is the same stop."""
+    run = Run.objects.select_for_update().get(pk=run.pk)
+    if run.state == RunState.STOPPING:
+        return
+    if not run.can_stop:
+        raise Refused([Problem("state", f"the run is {run.state}", "There is nothing to stop.")])
+    Attempt.objects.filter(pk=run.attempt.pk).update(stop_requested_at=timezone.now(), due_at=timezone.now())
+    new = RunState.STOPPED if run.state == RunState.QUEUED else RunState.STOPPING
+    lifecycle.move(run, new, actor=actor, cause="stop requested")
+    advance_run(run.pk)
+
+
+def clone(run: Run, owner: AbstractBaseUser | None, changes: dict[str, Any] | None = None, name: str = "") -> Run:
+    """Return a new draft with the same recipe but for `changes`."""
+    overrides = merge(run.recipe, changes or {})
+    order = Order(name or f"{run.name} (clone)"[:MAX_NAME], run.preset, overrides, run.model, run.dataset, run.cluster)
+    return create(order, owner, cloned_from=run)
+
+
+@transaction.atomic
+def export(run: Run, user: AbstractBaseUser | None, checkpoint: Checkpoint | None = None, dtype: str = "") -> Export:
+    """Queue an export of `checkpoint`, or of the newest complete one, in `dtype` or the recipe's."""
+    checkpoint = checkpoint or newest_checkpoint(run)
+    if checkpoint is None:
+        raise Refused([Problem("checkpoint", "the run has no complete checkpoint yet", "Wait for the first save.")])
+    _check_checkpoint(run, checkpoint)
+    dtype = dtype or run.parsed_recipe().export.dtype
+    known = [choice for choice, _ in Export._meta.get_field("dtype").choices or []]
+    if dtype not in known:
+        raise Refused([Problem("dtype", f"{dtype!r} is not a number format of ours", f"Choose {', '.join(known)}.")])
+    made = Export.objects.create(checkpoint=checkpoint, dtype=dtype, requested_by=user)
+    advance_export(made.pk)
+    return made
+
+
+def place(attempt: Attempt, nodes: Sequence[Any]) -> list[Placement]:
+    """Write down where `attempt` runs, as the nodes are now."""
+    return [
+        Placement.objects.create(attempt=attempt, node=node, rank=rank, slot=vars(node.slot()))
+        for rank, node in enumerate(nodes)
+    ]

@@ -1,0 +1,63 @@
+"""Move a run from state to state: legal, atomic, recorded, announced."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from training.spec.faults import SENTENCES, Reason
+
+from . import journal
+from .models import Attempt, Run, Transition
+from .states import ENDED, RunState, allowed
+
+
+class IllegalMove(RuntimeError):
+    """The state machine has no such arrow: a bug of ours."""
+
+
+@transaction.atomic
+def move(
+    run: Run,
+    new: RunState,
+    *,
+    actor: str,
+    cause: str,
+    attempt: Attempt | None = None,
+    reason: Reason | None = None,
+    text: str = "",
+) -> bool:
+    """Move `run` to `new`; return False where somebody else moved it first (nothing is changed then)."""
+    if not allowed(run.state, new):
+        raise IllegalMove(f"run {run.pk}: {run.state} -> {new}")
+    old, now = run.state, timezone.now()
+    changes: dict[str, object] = {"state": new}
+    if new in ENDED:
+        changes |= {
+            "ended_at": now,
+            "reason": reason or "",
+            "reason_text": text or (SENTENCES[reason] if reason else ""),
+        }
+    if new == RunState.QUEUED:
+        changes |= {"ended_at": None, "reason": "", "reason_text": ""}
+    if new == RunState.RUNNING and run.started_at is None:
+        changes["started_at"] = now
+    if Run.objects.filter(pk=run.pk, state=old).update(**changes) != 1:
+        run.refresh_from_db()
+        return False
+    run.refresh_from_db()
+    attempt = attempt or run.attempt
+    move_row = Transition.objects.create(run=run, attempt=attempt, old=old, new=new, actor=actor, cause=cause, at=now)
+    if attempt is not None:
+        _close(attempt, new, reason)
+        journal.announce(attempt, move_row)
+    return True
+
+
+def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
+    """An ended run's attempt ends with it and gives its nodes back."""
+    if new in ENDED:
+        attempt.ended_at = timezone.now()
+        attempt.reason = reason or ""
+        attempt.save(update_fields=["ended_at", "reason"])
+        attempt.claims.all().delete()

@@ -1,0 +1,27 @@
+from .attempt import Attempt
+from .checkpoint import Checkpoint, CheckpointPart
+from .event import Event
+from .export import Export
+from .idempotency import IdempotencyKey
+from .model_source import ModelSource
+from .placement import Placement
+from .run import Run
+from .series import Point, Series
+from .stream import Stream
+from .transition import Transition
+
+__all__ = [
+    "Attempt",
+    "Checkpoint",
+    "CheckpointPart",
+    "Event",
+    "Export",
+    "IdempotencyKey",
+    "ModelSource",
+    "Placement",
+    "Point",
+    "Run",
+    "Series",
+    "Stream",
+    "Transition",
+]

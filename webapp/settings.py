@@ -1,0 +1,126 @@
+"""One settings file for every deployment; what differs comes from the environment (see docs/operate.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dj_database_url
+
+from . import environment as env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+STATE_DIR = Path(env.text("SHARDBOARD_STATE", str(BASE_DIR / ".state"))).resolve()
+
+DEBUG = env.flag("SHARDBOARD_DEBUG")
+SECRET_KEY = env.secret("SHARDBOARD_SECRET_KEY") or env.kept_secret(STATE_DIR / "secret_key")
+ALLOWED_HOSTS = env.words("SHARDBOARD_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.words("SHARDBOARD_ORIGINS")
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "webapp.accounts",
+    "webapp.fleet",
+    "webapp.datasets",
+    "webapp.runs",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "runs:list"
+LOGOUT_REDIRECT_URL = "login"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "webapp" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# IMMEDIATE takes SQLite's write lock at BEGIN: two writers queue instead of failing half-way.
+SQLITE_OPTIONS = {
+    "timeout": 30,
+    "transaction_mode": "IMMEDIATE",
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=30000;",
+}
+DATABASES = {
+    "default": dj_database_url.parse(
+        env.secret("SHARDBOARD_DATABASE_URL") or f"sqlite:///{STATE_DIR / 'shardboard.sqlite3'}", conn_max_age=0
+    )
+}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.secret("SHARDBOARD_REDIS_URL") or "redis://127.0.0.1:6379/0"
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+NODE_MODULES = BASE_DIR / "webapp" / "frontend" / "node_modules"
+STATIC_URL = "static/"
+STATIC_ROOT = STATE_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "webapp" / "static"] + [
+    (name, folder)
+    for name, folder in (
+        ("tabler", NODE_MODULES / "@tabler" / "core" / "dist"),
+        ("htmx", NODE_MODULES / "htmx.org" / "dist"),
+        ("uplot", NODE_MODULES / "uplot" / "dist"),
+    )
+    if folder.is_dir()
+]
+WHITENOISE_USE_FINDERS = True
+
+# Data sets, by content hash; the workers read what the site wrote, so both see this folder.
+DATASETS_DIR = STATE_DIR / "datasets"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 2**20
+DATASET_MAX_BYTES = 2 * 2**30
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.flag("SHARDBOARD_HTTPS")
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("SHARDBOARD_LOG_LEVEL", "INFO")},
+    "loggers": {"asyncssh": {"level": "WARNING"}},
+}
