@@ -1,0 +1,182 @@
+"""Checkpoints on disk: what makes one complete, which ones stay. Needs no torch.
+
+A checkpoint is a folder `checkpoint-<step>`. Each node, when every rank has written, puts a manifest beside
+its own files, last, under a temporary name and then renamed: a folder without the manifests of all its
+nodes, or with a file that is not as they say, is torn and never taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .spec.folder import checkpoint_name, manifest_name
+
+NAME = re.compile(r"checkpoint-(\d+)")
+MANIFEST = re.compile(r"manifest-(\d+)\.json")
+SHARD = re.compile(r"(?:__(\d+)_\d+\.distcp|rng_state_(\d+)\.pth)")
+CHUNK = 1 << 20
+
+
+class FileFacts(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    size: int = Field(ge=0, description="Bytes.")
+    sha256: str
+
+
+class Manifest(BaseModel):
+    """manifest-<node_rank>.json: the files of a checkpoint that one node wrote, by name relative to its folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: int = Field(ge=0)
+    node_rank: int = Field(ge=0)
+    nodes: int = Field(ge=1)
+    world_size: int = Field(ge=1)
+    save: str = Field("", description="Same on all nodes of one save, so that parts of two saves never mix.")
+    files: dict[str, FileFacts]
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.size for file in self.files.values())
+
+
+def shard_rank(name: str) -> int | None:
+    """Return the rank whose own file this is, or None for a file common to all."""
+    found = SHARD.fullmatch(Path(name).name)
+    return int(found[1] or found[2]) if found else None
+
+
+def file_names(folder: Path) -> list[str]:
+    """Return the names of all files under `folder`, relative to it, manifests left out."""
+    files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in files if not MANIFEST.fullmatch(name))
+
+
+def measure(folder: Path, names: Iterable[str]) -> dict[str, FileFacts]:
+    """Return size and hash of each file, having made sure that its bytes are on the disk."""
+    return {name: _measured(folder / name) for name in names}
+
+
+def _measured(path: Path) -> FileFacts:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+        return FileFacts(size=file.tell(), sha256=digest.hexdigest())
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Put the manifest in its place: all of it or nothing."""
+    place = folder / manifest_name(manifest.node_rank)
+    draft = place.with_suffix(".tmp")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.write(manifest.model_dump_json(indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, place)
+    for directory in {folder, folder.parent, *(path for path in folder.iterdir() if path.is_dir())}:
+        sync_directory(directory)
+
+
+def sync_directory(folder: Path) -> None:
+    """Make the names in `folder` last."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_manifest(folder: Path, node_rank: int) -> Manifest | None:
+    """Return one node's manifest; None where there is none or it can't be read."""
+    try:
+        return Manifest.model_validate_json((folder / manifest_name(node_rank)).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def faults(folder: Path, *, hashes: bool = False) -> list[str]:
+    """Return what keeps the checkpoint in `folder` from being complete here; empty: it is.
+
+    Sizes are always compared; `hashes` reads every byte as well.
+    """
+    first = next((m for path in sorted(folder.glob("manifest-*.json")) if (m := _manifest_at(folder, path))), None)
+    if first is None:
+        return ["it has no manifest, so its save did not end"]
+    found: list[str] = []
+    for node in range(first.nodes):
+        manifest = read_manifest(folder, node)
+        if manifest is None:
+            found.append(f"the part of node {node} is missing")
+        elif (manifest.step, manifest.nodes, manifest.save) != (first.step, first.nodes, first.save):
+            found.append(f"the part of node {node} is from another save")
+        else:
+            found += part_faults(folder, manifest, hashes=hashes)
+    return found
+
+
+def _manifest_at(folder: Path, path: Path) -> Manifest | None:
+    number = MANIFEST.fullmatch(path.name)
+    return read_manifest(folder, int(number[1])) if number else None
+
+
+def part_faults(folder: Path, manifest: Manifest, *, hashes: bool = False) -> list[str]:
+    """Return which files of one node's part are not as its manifest says."""
+    found = []
+    for name, facts in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            found.append(f"{name} is missing")
+        elif path.stat().st_size != facts.size:
+            found.append(f"{name} has {path.stat().st_size} bytes in place of {facts.size}")
+        elif hashes and _measured(path) != facts:
+            found.append(f"{name} was changed after its save")
+    return found
+
+
+def steps(root: Path) -> list[int]:
+    """Return the steps of all checkpoint folders under `root`, complete or not, oldest first."""
+    if not root.is_dir():
+        return []
+    names = (NAME.fullmatch(path.name) for path in root.iterdir() if path.is_dir())
+    return sorted(int(found[1]) for found in names if found)
+
+
+def own_part_complete(root: Path, step: int, node_rank: int) -> bool:
+    """Tell whether this node's part of a checkpoint is whole."""
+    folder = root / checkpoint_name(step)
+    manifest = read_manifest(folder, node_rank)
+    return manifest is not None and not part_faults(folder, manifest)
+
+
+def to_delete(root: Path, node_rank: int, keep: int) -> list[int]:
+    """Return the steps to delete so that the newest `keep` complete ones stay.
+
+    Torn ones older than the newest complete one go as well: nobody writes them any more. Without a complete
+    one nothing goes.
+    """
+    found = steps(root)
+    complete = [step for step in found if own_part_complete(root, step, node_rank)]
+    if not complete:
+        return []
+    kept = set(complete[-keep:])
+    return [step for step in found if step < complete[-1] and step not in kept]
+
+
+def delete(folder: Path) -> None:
+    """Delete a checkpoint; from its first moment it no longer counts as one."""
+    if not folder.is_dir():
+        return
+    doomed = folder.with_name(f".deleted-{folder.name}")
+    shutil.rmtree(doomed, ignore_errors=True)
+    os.replace(folder, doomed)
+    shutil.rmtree(doomed)

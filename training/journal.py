@@ -1,0 +1,106 @@
+"""The journal: numbered event lines appended to one file, one write() each, never failing its caller.
+
+Any process of the node may append to the same file: a lock keeps the numbers rising. A line that could not
+be written (a full disk) is kept and tried again with the next one; a torn one is cut off first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .spec.events import BadLine, Event, parse
+
+KEPT = 10_000  # lines held back while the disk refuses them; the oldest go first
+TAIL = 1 << 20  # bytes looked at for the last line; a line is far shorter
+
+
+class Journal:
+    """Appends events to `path`. Use from one thread of a process; several processes may share the file."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = Path(path)
+        self._waiting: deque[tuple[float, str, int | None, dict[str, Any]]] = deque(maxlen=KEPT)
+        self._complained = False
+
+    def emit(self, kind: str, step: int | None = None, **data: Any) -> None:
+        """Append one line. Never raises: training must not end because of its telemetry."""
+        self._waiting.append((time.time(), kind, step, data))
+        try:
+            self._flush()
+        except (OSError, BadLine, ValueError, TypeError) as error:
+            self._complain(error)
+
+    def emit_first(self, kind: str, step: int | None = None, **data: Any) -> None:
+        """Append one line unless the file already has one of this kind."""
+        if not self.has(kind):
+            self.emit(kind, step, **data)
+
+    def has(self, kind: str) -> bool:
+        """Tell whether a line of this kind is near the end of the file."""
+        try:
+            return any(event.kind == kind for event in tail(self.path))
+        except OSError:
+            return False
+
+    def _flush(self) -> None:
+        with self._locked() as file:
+            seq = last_seq(self.path)
+            while self._waiting:
+                at, kind, step, data = self._waiting[0]
+                seq += 1
+                write_whole(file, Event(seq, at, kind, step, data).line().encode())
+                self._waiting.popleft()
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+    def _complain(self, error: Exception) -> None:
+        if not self._complained:
+            print(f"journal {self.path}: {error}; going on", file=sys.stderr, flush=True)
+            self._complained = True
+
+
+def write_whole(file: int, line: bytes) -> None:
+    """Write `line` in one write(), or nothing of it. Raises OSError."""
+    start = os.fstat(file).st_size
+    written = os.write(file, line)
+    if written != len(line):
+        os.ftruncate(file, start)
+        raise OSError(28, f"only {written} of {len(line)} bytes fitted")
+
+
+def tail(path: Path) -> list[Event]:
+    """Return the events in the last part of the file; broken lines are left out."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL))
+        lines = file.read().splitlines(keepends=True)
+    whole = lines[1:] if size > TAIL else lines
+    return [event for line in whole if line.endswith(b"\n") and (event := _parsed(line))]
+
+
+def last_seq(path: Path) -> int:
+    """Return the number of the file's last line; 0 for an empty file."""
+    events = tail(path)
+    return events[-1].seq if events else 0
+
+
+def _parsed(line: bytes) -> Event | None:
+    try:
+        return parse(line)
+    except BadLine:
+        return None
