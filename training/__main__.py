@@ -12,6 +12,7 @@ from importlib import import_module
 
 # name: (module:function taking the argument list and returning the exit status, one line of help)
 COMMANDS = {
+    "export": ("training.export.cli:main", "turn a sharded checkpoint into a proven model folder"),
     "sample-model": ("training.samples.model:main", "build a small real model folder, offline"),
     "sample-data": ("training.samples.data:main", "build a small real data set, offline"),
     "sft": ("training.sft:main", "fine-tune: what accelerate starts on every rank"),

@@ -1,0 +1,37 @@
+"""What the tests of training share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def sharded_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real sharded checkpoints of two ranks; see sharded.py."""
+    import sharded
+
+    return sharded.make(tmp_path_factory.mktemp("sharded") / "made")
+
+
+@pytest.fixture(scope="session")
+def export_job(sharded_checkpoints: Path) -> Callable[..., object]:
+    """Return a function that describes an export into a folder."""
+    from training.spec.job import ExportJob
+
+    def describe(folder: Path, kind: str, **fields: object) -> ExportJob:
+        source = sharded_checkpoints / kind
+        return ExportJob(
+            checkpoint=str(source / "checkpoint-7"),
+            model=str(source / "base"),
+            out=str(folder / "out" / "model"),
+            events=str(folder / "events.jsonl"),
+            **fields,  # type: ignore[arg-type]
+        )
+
+    return describe

@@ -1,0 +1,138 @@
+"""The export from real sharded checkpoints: what comes out is what torch itself gathers, and loads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from training.export import cli
+from training.spec.events import Event, Kind, parse
+from training.spec.job import ExportJob
+
+pytestmark = pytest.mark.ranks
+
+
+def events(job: ExportJob) -> list[Event]:
+    return [parse(line) for line in Path(job.events).read_bytes().splitlines()]
+
+
+def tensors(folder: Path) -> dict[str, torch.Tensor]:
+    out: dict[str, torch.Tensor] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        out |= load_file(path)
+    return out
+
+
+@pytest.fixture(scope="module")
+def tied(export_job, tmp_path_factory):
+    """An export in bfloat16 in as many files as the smallest limit makes."""
+    job = export_job(tmp_path_factory.mktemp("tied"), "tied", dtype="bfloat16")
+    assert cli.run(job) == 0
+    return job
+
+
+@pytest.fixture(scope="module")
+def untied(export_job, tmp_path_factory):
+    """An export in float32, which passes the smallest limit and so is in two files."""
+    job = export_job(tmp_path_factory.mktemp("untied"), "untied", dtype="float32", max_shard_bytes=1_100_000)
+    assert cli.run(job) == 0
+    return job
+
+
+def test_it_works(tied, sharded_checkpoints):
+    truth = load_file(sharded_checkpoints / "tied" / "truth.safetensors")
+    found = tensors(Path(tied.out))
+    assert set(found) == set(truth) - {"lm_head.weight"}, "a tied tensor is stored once, under its own name"
+    for name, tensor in found.items():
+        assert torch.equal(tensor, truth[name].to(torch.bfloat16)), name
+
+
+def test_it_splits_into_files_with_an_index(untied, sharded_checkpoints):
+    folder = Path(untied.out)
+    truth = load_file(sharded_checkpoints / "untied" / "truth.safetensors")
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    assert len(set(index["weight_map"].values())) == len(list(folder.glob("*.safetensors"))) > 1
+    assert index["metadata"]["total_size"] == sum(t.nbytes for t in truth.values())
+    assert set(index["weight_map"]) == set(truth)
+    for name, file in index["weight_map"].items():
+        with safe_open(folder / file, "pt") as opened:
+            assert torch.equal(opened.get_tensor(name), truth[name]), name
+
+
+def test_the_events_tell_the_way_and_the_end(tied):
+    told = events(tied)
+    assert [e.seq for e in told] == list(range(1, len(told) + 1))
+    progress = [e.data for e in told if e.kind == Kind.PROGRESS]
+    assert list(dict.fromkeys(p["phase"] for p in progress)) == ["check", "stream", "prove"]
+    assert [p["done"] for p in progress if p["phase"] != "check"][-1] == progress[-1]["total"]
+    assert [e.kind for e in told[-2:]] == [Kind.EXPORTED, Kind.FINISHED]
+    assert told[-1].data["reason"] == "completed"
+
+
+def test_the_list_of_files_is_what_lies_there(tied):
+    exported = events(tied)[-2].data
+    folder = Path(tied.out)
+    assert {f["name"] for f in exported["files"]} == {p.name for p in folder.iterdir()}
+    assert exported["bytes"] == sum(p.stat().st_size for p in folder.iterdir())
+    for file in exported["files"]:
+        data = (folder / file["name"]).read_bytes()
+        assert (file["size"], file["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+    assert not folder.with_name("model.partial").exists()
+
+
+def test_the_proof_compared_with_the_checkpoint_itself(tied):
+    proof = json.loads((Path(tied.out) / "proof.json").read_text())
+    assert [(c["name"], c["passed"]) for c in proof["checks"]] == [
+        ("load", True), ("forward", True), ("compare", True), ("tokenizer", True)
+    ]  # fmt: skip
+    assert proof["largest_difference"] == 0.0
+    assert proof["not_compared"] == ""
+    assert proof["versions"]["torch"] == torch.__version__
+    assert (proof["checkpoint"], proof["step"]) == ("checkpoint-7", 7)
+
+
+def test_config_tokenizer_and_generation_config_come_along(tied):
+    folder, base = Path(tied.out), Path(tied.model)
+    assert json.loads((folder / "config.json").read_text())["dtype"] == "bfloat16"
+    assert (folder / "chat_template.jinja").read_text() == (base / "chat_template.jinja").read_text()
+    kept = json.loads((folder / "generation_config.json").read_text())
+    assert (kept["temperature"], kept["do_sample"]) == (0.9, False)
+
+
+GENERATE = """
+import sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+model, info = AutoModelForCausalLM.from_pretrained(sys.argv[1], output_loading_info=True)
+assert not any(info.values()), info
+assert model.dtype == torch.float32, model.dtype
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+chat = tokenizer.apply_chat_template([{"role": "user", "content": "2 + 2?"}], add_generation_prompt=True,
+                                     return_tensors="pt", return_dict=True)
+out = model.generate(**chat, max_new_tokens=5, do_sample=False, eos_token_id=None)
+print(out.shape[1] - chat["input_ids"].shape[1])
+"""
+
+
+def test_a_fresh_process_loads_it_and_generates(untied):
+    run = subprocess.run([sys.executable, "-c", GENERATE, untied.out], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split()[-1] == "5"
+
+
+def test_the_command_writes_float16(export_job, sharded_checkpoints, tmp_path):
+    job = export_job(tmp_path, "tied", dtype="float16")
+    (tmp_path / "recipe.json").write_text(job.model_dump_json())
+    command = [sys.executable, "-m", "training", "export", str(tmp_path / "recipe.json")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    truth = load_file(sharded_checkpoints / "tied" / "truth.safetensors")
+    for name, tensor in tensors(Path(job.out)).items():
+        assert torch.equal(tensor, truth[name].to(torch.float16)), name

@@ -1,0 +1,51 @@
+"""The files beside the weights: config, generation config, tokenizer with its chat template."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer, GenerationConfig
+
+from ..spec.job import ExportJob
+from .outcome import refuse
+
+
+def load_tokenizer(job: ExportJob) -> Any:
+    """Return the base model's tokenizer; raise Refused where there is none to read."""
+    try:
+        return AutoTokenizer.from_pretrained(
+            job.model, revision=job.revision or None, trust_remote_code=job.trust_remote_code
+        )
+    except (OSError, ValueError) as error:
+        line = str(error).strip().split("\n", 1)[0]
+        raise refuse(
+            "model", f"no tokenizer can be read from {job.model}: {line}", "Name a whole model folder."
+        ) from error
+
+
+def write(job: ExportJob, config: Any, tokenizer: Any, folder: Path) -> None:
+    """Write everything but weights into `folder`."""
+    config.dtype = job.dtype
+    config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    _generation(job, config, folder)
+    if job.trust_remote_code:
+        _code(Path(job.model), folder)
+
+
+def _generation(job: ExportJob, config: Any, folder: Path) -> None:
+    try:
+        generation = GenerationConfig.from_pretrained(job.model, revision=job.revision or None)
+    except OSError:  # the base model has none of its own
+        generation = GenerationConfig.from_model_config(config)
+    # save_pretrained refuses settings that some published models have (a temperature without sampling);
+    # an export hands on what the base model had.
+    generation.to_json_file(folder / "generation_config.json")
+
+
+def _code(model: Path, folder: Path) -> None:
+    """Copy the Python files that a local model folder brings: its config names them."""
+    for path in sorted(model.glob("*.py")):
+        shutil.copyfile(path, folder / path.name)

@@ -1,0 +1,39 @@
+"""Progress of an export: bytes done of a phase, told about once a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ..journal import Journal
+from ..spec.events import Kind
+
+
+class Meter:
+    """Bytes done of a phase: a line at once, when `interval` seconds have passed, and when told to."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        phase: str,
+        total: int,
+        interval: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.journal, self.phase, self.total, self.interval, self.clock = journal, phase, total, interval, clock
+        self.done, self.said = 0, -1
+        self.tell()
+
+    def add(self, count: int) -> None:
+        """Count more bytes."""
+        self.done += count
+        if self.clock() - self.told >= self.interval:
+            self.tell()
+
+    def tell(self) -> None:
+        """Write a line now, unless the last one said the same."""
+        self.told = self.clock()
+        if self.done == self.said:
+            return
+        self.said = self.done
+        self.journal.emit(Kind.PROGRESS, phase=self.phase, done=self.done, total=self.total)

@@ -1,0 +1,63 @@
+"""Start the proof in a fresh process and judge its result."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..spec.events import strict
+from ..spec.faults import Reason
+from ..spec.job import ExportJob
+from .outcome import Failure
+from .space import memory_here
+
+NAME = "proof.json"
+HEADROOM = 1 << 30  # imports, activations, and the largest piece of the checkpoint
+PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
+
+
+def prove(job: ExportJob, folder: Path, weight_bytes: int) -> dict[str, Any]:
+    """Return the proof of the model in `folder`; raise Failure naming the first check that it did not pass.
+
+    A model that doesn't fit into memory is not loaded; the proof then says so in `not_compared`.
+    """
+    request = {
+        "job": job.model_dump(mode="json"),
+        "folder": str(folder),
+        "bytes": weight_bytes,
+        "memory": max(0, memory_here() - HEADROOM),
+    }
+    result = _run(request)
+    failed = [check for check in result["checks"] if not check["passed"]]
+    if failed:
+        raise Failure(Reason.PROOF, f"{failed[0]['name']}: {failed[0]['detail']}")
+    return {**strict(result), "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what wrote and read the model."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def _run(request: dict[str, Any]) -> dict[str, Any]:
+    """Run training.export.prove; its own output goes to this job's log."""
+    root = str(Path(__file__).parents[2])
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+    with tempfile.TemporaryDirectory(prefix="export-proof-") as scratch:
+        asked, told = Path(scratch) / "request.json", Path(scratch) / "result.json"
+        asked.write_text(json.dumps(request), "utf-8")
+        command = [sys.executable, "-m", "training.export.prove", str(asked), str(told)]
+        status = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=False).returncode
+        if status == -9:
+            raise Failure(Reason.KILLED_BY_HOST, "the proof was killed by the host, probably out of memory")
+        if status:
+            raise Failure(Reason.PROOF, f"load: the fresh process ended with status {status}; its log says why")
+        result: dict[str, Any] = json.loads(told.read_text("utf-8"))
+        return result

@@ -1,0 +1,135 @@
+"""The proof of an export, run in a fresh process: `python -m training.export.prove <request.json> <result.json>`.
+
+The request is {job, folder, bytes, memory}. The checks, in order:
+load       AutoModelForCausalLM.from_pretrained finds no missing, unexpected or mismatched key; dtype as chosen
+forward    one forward pass gives finite logits
+compare    the same pass with the checkpoint's own tensors, loaded by torch.distributed.checkpoint, gives the same
+tokenizer  encodes, decodes and renders a chat like the base model's
+The result is {checks: [{name, passed, detail}], largest_difference, not_compared}. Only one copy of the model is ever
+in memory: the second set of weights is loaded into the place of the first.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from ..spec.job import ExportJob
+from .companions import load_tokenizer
+from .manifest import MODEL_FOLDER
+
+TEXT = "def add(a, b):\n    return a + b  # 2 + 2 = 4, naïve café\n"
+CHAT = [{"role": "user", "content": "What is 2 + 2?"}, {"role": "assistant", "content": "4"}]
+TOKENS = 24
+SLACK = 4  # units in the last place of the largest logit
+
+
+class Sheet:
+    """The checks so far."""
+
+    def __init__(self) -> None:
+        self.checks: list[dict[str, Any]] = []
+
+    def add(self, name: str, passed: bool, detail: str) -> bool:
+        self.checks.append({"name": name, "passed": passed, "detail": detail})
+        return passed
+
+
+def main(argv: list[str]) -> int:
+    """Run all checks and write the result; 0 means that it was written, not that they passed."""
+    request = json.loads(Path(argv[0]).read_text("utf-8"))
+    job = ExportJob.model_validate(request["job"])
+    sheet = Sheet()
+    result: dict[str, Any] = {"largest_difference": None, "not_compared": ""}
+    if request["bytes"] > request["memory"]:
+        result["not_compared"] = (
+            f"the model takes {request['bytes']:,} bytes of memory and {request['memory']:,} are available"
+        )
+    else:
+        result["largest_difference"] = _weights(job, Path(request["folder"]), sheet)
+    _tokenizer(job, Path(request["folder"]), sheet)
+    Path(argv[1]).write_text(json.dumps(result | {"checks": sheet.checks}), "utf-8")
+    return 0
+
+
+def _weights(job: ExportJob, folder: Path, sheet: Sheet) -> float | None:
+    """Run load, forward and compare; return the largest difference of a logit, None where it didn't come to that."""
+    model = _load(job, folder, sheet)
+    if model is None:
+        return None
+    exported = _logits(model)
+    finite = bool(torch.isfinite(exported).all())
+    if not sheet.add("forward", finite, f"{TOKENS} tokens, logits {'finite' if finite else 'not finite'}"):
+        return None
+    _load_checkpoint(model, Path(job.checkpoint))
+    return _compare(exported, _logits(model), model.dtype, sheet)
+
+
+def _load(job: ExportJob, folder: Path, sheet: Sheet) -> Any:
+    model, info = AutoModelForCausalLM.from_pretrained(
+        folder,
+        dtype="auto",
+        output_loading_info=True,
+        local_files_only=True,
+        trust_remote_code=job.trust_remote_code,
+    )
+    wrong = {kind: sorted(map(str, names)) for kind, names in info.items() if names}
+    dtypes = {str(t.dtype).removeprefix("torch.") for t in model.parameters() if t.is_floating_point()}
+    detail = f"{wrong}" if wrong else f"no missing, unexpected or mismatched key; {', '.join(sorted(dtypes))}"
+    return model.eval() if sheet.add("load", not wrong and dtypes == {job.dtype}, detail) else None
+
+
+def _logits(model: Any) -> torch.Tensor:
+    rows = model.get_input_embeddings().weight.shape[0]
+    ids = (torch.arange(TOKENS) * 7919 + 1) % rows
+    with torch.inference_mode():
+        out: torch.Tensor = model(ids[None]).logits
+    return out.float()
+
+
+def _load_checkpoint(model: Any, checkpoint: Path) -> None:
+    """Replace every tensor by the checkpoint's; NaN beforehand, so that one left out can't go unseen."""
+    state = {k: v for k, v in model.state_dict().items() if k not in model.all_tied_weights_keys}
+    for tensor in state.values():
+        if tensor.is_floating_point():
+            tensor.fill_(torch.nan)
+    dcp.load({"model": state}, checkpoint_id=checkpoint / MODEL_FOLDER, no_dist=True)
+
+
+def _compare(exported: torch.Tensor, reference: torch.Tensor, dtype: torch.dtype, sheet: Sheet) -> float:
+    difference = float((exported - reference).abs().max())
+    allowed = SLACK * torch.finfo(dtype).eps * float(exported.abs().max())
+    detail = f"largest difference of a logit to the checkpoint's own: {difference:g} (allowed: {allowed:g})"
+    sheet.add("compare", difference <= allowed, detail)  # NaN is not <= anything
+    return difference
+
+
+def _tokenizer(job: ExportJob, folder: Path, sheet: Sheet) -> None:
+    base = load_tokenizer(job)
+    ours = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=job.trust_remote_code)
+    seen, wanted = _behaviour(ours), _behaviour(base)
+    differ = [name for name, value in wanted.items() if seen[name] != value]
+    exact = "exactly" if seen["decoded"] == TEXT else "as the base model's does, which is not exactly"
+    detail = f"differs from the base model's in {', '.join(differ)}" if differ else f"gives a text back {exact}"
+    chat = "with a chat template" if seen["chat"] else "without a chat template"
+    sheet.add("tokenizer", not differ, f"{detail}; {chat}")
+
+
+def _behaviour(tokenizer: Any) -> dict[str, Any]:
+    ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
+    return {
+        "ids": ids,
+        "decoded": tokenizer.decode(ids),
+        "special tokens": tokenizer.special_tokens_map,
+        "chat": tokenizer.apply_chat_template(CHAT, tokenize=False) if tokenizer.chat_template else "",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""Write safetensors files from front to back, one stored piece in memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..spec.faults import Reason
+from .blueprint import Blueprint
+from .distcp import Checkpoint, Stored
+from .layout import File, Item
+from .outcome import Failure
+
+CODES = {
+    torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL",
+    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished file: its size in bytes and its SHA-256."""
+
+    name: str
+    size: int
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def target_dtype(stored: Stored, chosen: torch.dtype) -> torch.dtype:
+    """Return what a tensor is written in: floating point as chosen, counters and masks as they are."""
+    return chosen if stored.dtype.is_floating_point else stored.dtype
+
+
+def item(name: str, stored: Stored, chosen: torch.dtype) -> Item:
+    """Return the layout entry of a stored tensor."""
+    dtype = target_dtype(stored, chosen)
+    count = 1
+    for extent in stored.shape:
+        count *= extent
+    return Item(name, CODES[dtype], stored.shape, count * dtype.itemsize)
+
+
+def write(
+    file: File, source: Checkpoint, folder: Path, chosen: torch.dtype, on_bytes: Callable[[int], None]
+) -> Written:
+    """Write one file and flush it to disk. Raises Failure for a value that is not finite in `chosen`."""
+    digest = hashlib.sha256()
+    with (folder / file.name).open("xb") as out:
+        for data in _bytes(file, source, chosen):
+            out.write(data)
+            digest.update(data)
+            on_bytes(len(data))
+        out.flush()
+        os.fsync(out.fileno())
+        size = out.tell()
+    assert size == file.size, f"{file.name}: {size} bytes were written, {file.size} were planned"
+    return Written(file.name, size, digest.hexdigest())
+
+
+def check_ties(plan: Blueprint, source: Checkpoint) -> None:
+    """Raise Failure where a tensor that the config ties to another was saved with other values."""
+    for tied, kept in plan.ties.items():
+        if tied not in source.tensors:
+            continue
+        pairs = zip_longest(source.blocks(tied), source.blocks(kept))
+        if not all(a is not None and b is not None and torch.equal(a, b) for a, b in pairs):
+            raise Failure(
+                Reason.PROOF,
+                f"ties: the config ties {tied} to {kept}, but the checkpoint holds different values for them",
+            )
+
+
+def _bytes(file: File, source: Checkpoint, chosen: torch.dtype) -> Iterator[Any]:
+    yield file.header
+    for entry in file.items:
+        dtype = target_dtype(source.tensors[entry.name], chosen)
+        for block in source.blocks(entry.name):
+            yield _raw(_finite(entry.name, block, block.to(dtype)))
+
+
+def _finite(name: str, block: torch.Tensor, converted: torch.Tensor) -> torch.Tensor:
+    if bool(torch.isfinite(converted).all()):
+        return converted
+    if bool(torch.isfinite(block).all()):
+        largest = float(block.abs().max())
+        why = f"holds values up to {largest:g}, too large for {converted.dtype}; export as bfloat16 or float32"
+    else:
+        why = "holds values that are not finite; export an earlier checkpoint"
+    raise Failure(Reason.PROOF, f"finite: {name} {why}")
+
+
+def _raw(tensor: torch.Tensor) -> memoryview:
+    flat = tensor.contiguous().reshape(-1).view(torch.uint8)
+    return memoryview(flat.numpy())
