@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 
 @pytest.fixture(scope="session")
 def sharded_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real sharded checkpoints of two ranks; see sharded.py."""
-    import sharded
+    from tests.training import sharded
 
     return sharded.make(tmp_path_factory.mktemp("sharded") / "made")
 

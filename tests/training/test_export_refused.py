@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-import sharded
 import torch
 from safetensors.torch import load_file
 
+from tests.training import sharded
 from training.export import cli
 from training.export.manifest import MODEL_FOLDER
 from training.journal import Journal

@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from tests.training import sharded
 from training.export import cli
 from training.spec.events import Event, Kind, parse
 from training.spec.job import ExportJob
@@ -131,7 +132,7 @@ def test_the_command_writes_float16(export_job, sharded_checkpoints, tmp_path):
     job = export_job(tmp_path, "tied", dtype="float16")
     (tmp_path / "recipe.json").write_text(job.model_dump_json())
     command = [sys.executable, "-m", "training", "export", str(tmp_path / "recipe.json")]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, cwd=sharded.ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     truth = load_file(sharded_checkpoints / "tied" / "truth.safetensors")
     for name, tensor in tensors(Path(job.out)).items():
