@@ -46,4 +46,4 @@ def reason_of(error: BaseException) -> Reason | None:
 
 def _no_space(error: BaseException) -> bool:
     # the tokenizers library is Rust and raises a bare Exception with the system's number in its text
-    return isinstance(error, OSError) and error.errno in NO_SPACE or "(os error 28)" in str(error)
+    return (isinstance(error, OSError) and error.errno in NO_SPACE) or "(os error 28)" in str(error)

@@ -1,0 +1,148 @@
+"""Exports that end in the middle, and proofs that don't hold."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.training import sharded
+from training.export import cli, proof
+from training.export.outcome import Failure
+from training.spec.events import Event, parse
+from training.spec.job import ExportJob
+
+pytestmark = pytest.mark.ranks
+PATIENCE = 120  # seconds for a condition that comes in a few
+
+
+def events(job: ExportJob) -> list[Event]:
+    path = Path(job.events)
+    return [parse(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def start(job: ExportJob, folder: Path) -> subprocess.Popen[bytes]:
+    """Start the command in a process group of its own, as the supervisor does."""
+    (folder / "recipe.json").write_text(job.model_dump_json())
+    command = [sys.executable, "-m", "training", "export", str(folder / "recipe.json")]
+    return subprocess.Popen(command, cwd=sharded.ROOT, start_new_session=True)
+
+
+def until_proving(job: ExportJob, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not any(e.data.get("phase") == "prove" for e in events(job)):
+        assert process.poll() is None, "the export ended before its proof"
+        assert time.monotonic() < end, "the proof never began"
+        time.sleep(0.05)
+
+
+def test_a_stop_leaves_nothing(export_job, tmp_path):
+    job = export_job(tmp_path, "tied")
+    process = start(job, tmp_path)
+    until_proving(job, process)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(PATIENCE) == 1
+    assert list((tmp_path / "out").iterdir()) == []
+    assert events(job)[-1].data["reason"] == "stopped_unsaved"
+
+
+def test_killed_and_started_again_it_starts_over(export_job, tmp_path):
+    job = export_job(tmp_path, "tied")
+    process = start(job, tmp_path)
+    until_proving(job, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(PATIENCE)
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["model.partial"]
+
+    assert start(job, tmp_path).wait(PATIENCE) == 0
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["model"]
+    told = events(job)
+    assert [e.seq for e in told] == list(range(1, len(told) + 1))
+    assert told[-1].data["reason"] == "completed"
+
+
+FILL = """
+set -e
+mount -t tmpfs -o size=200m,nr_inodes={inodes} tmpfs {mount}
+status=0
+{python} -m training export {recipe} || status=$?
+ls -A {mount}/out > {listing}
+exit $status
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("inodes", [4, 8], ids=["at the tokenizer", "at the weights"])
+def test_a_disk_that_fills_up_midway_leaves_nothing(export_job, tmp_path, inodes):
+    """A file system that has bytes left and takes no more files: what the plan could not foresee."""
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    job = export_job(tmp_path, "tied").model_copy(update={"out": str(mount / "out" / "model")})
+    (tmp_path / "recipe.json").write_text(job.model_dump_json())
+    script = FILL.format(
+        inodes=inodes, mount=mount, python=sys.executable, recipe=tmp_path / "recipe.json", listing=tmp_path / "left"
+    )
+    command = ["unshare", "--mount", "--propagation", "private", "bash", "-c", script]
+    run = subprocess.run(command, cwd=sharded.ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run.stderr
+    assert events(job)[-1].data["reason"] == "disk_full", run.stderr
+    assert (tmp_path / "left").read_text() == ""
+
+
+@pytest.fixture(scope="module")
+def exported(export_job, tmp_path_factory):
+    """A finished float32 export; tests spoil a copy of it."""
+    job = export_job(tmp_path_factory.mktemp("exported"), "untied", dtype="float32")
+    assert cli.run(job) == 0
+    return job
+
+
+def spoil(folder: Path, change: str) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    match change:
+        case "value":
+            tensors["model.layers.1.mlp.up_proj.weight"][0, 0] += 1
+        case "name":
+            tensors["model.layers.1.mlp.upp.weight"] = tensors.pop("model.layers.1.mlp.up_proj.weight")
+        case "shape":
+            tensors["model.norm.weight"] = torch.ones(63)
+        case "dtype":
+            tensors = {name: tensor.half() for name, tensor in tensors.items()}
+        case "infinite":
+            tensors["model.norm.weight"][:] = torch.inf
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [("value", "compare"), ("name", "load"), ("shape", "load"), ("dtype", "compare"), ("infinite", "forward")],
+)
+def test_the_proof_finds(exported, tmp_path, change, check):
+    folder = shutil.copytree(exported.out, tmp_path / "spoilt")
+    spoil(folder, change)
+    with pytest.raises(Failure, match=f"^{check}: ") as caught:
+        proof.prove(exported, folder, 1)
+    assert caught.value.reason == "proof"
+
+
+def test_the_proof_finds_another_tokenizer(exported, tmp_path):
+    folder = shutil.copytree(exported.out, tmp_path / "spoilt")
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    with pytest.raises(Failure, match="tokenizer: differs from the base model's in chat"):
+        proof.prove(exported, folder, 1)
+
+
+def test_a_model_larger_than_memory_is_not_loaded_and_the_proof_says_so(exported):
+    found = proof.prove(exported, Path(exported.out), 1 << 50)
+    assert "1,125,899,906,842,624 bytes of memory" in found["not_compared"]
+    assert found["largest_difference"] is None
+    assert [c["name"] for c in found["checks"]] == ["headers", "tokenizer"]
