@@ -1,0 +1,208 @@
+"""The contract of a host, against a real SSH server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from tests.sshd import Sshd
+from training.spec.faults import Reason
+from training.spec.lint import Refused
+from webapp.fleet.ssh import (
+    AuthenticationFailed,
+    CommandFailed,
+    Endpoint,
+    HostKeyChanged,
+    HostKeyNotPinned,
+    Unreachable,
+    connect,
+    fingerprint,
+    host_key,
+    import_identity,
+    make_identity,
+)
+
+IDENTITY = make_identity()
+
+
+@pytest.fixture
+def sshd() -> Iterator[Sshd]:
+    server = Sshd(IDENTITY.public)
+    yield server
+    server.finish()
+
+
+def endpoint(sshd: Sshd, **changes: object) -> Endpoint:
+    made = Endpoint("n1", sshd.address, sshd.port, "me", sshd.host_key, IDENTITY.private)
+    return replace(made, **changes)
+
+
+async def test_it_runs_a_command_without_a_shell_seeing_its_words(sshd: Sshd) -> None:
+    async with connect(endpoint(sshd)) as host:
+        result = await host.run(["printf", "%s", "$(id); a b"])
+        fed = await host.run(["cat"], input=b"in")
+        failed = await host.run(["sh", "-c", "echo no >&2; exit 3"])
+    assert (result.code, result.out) == (0, "$(id); a b")
+    assert fed.out == "in"
+    assert (failed.code, failed.err) == (3, "no\n")
+
+
+async def test_a_command_that_must_succeed_says_why_it_did_not(sshd: Sshd) -> None:
+    async with connect(endpoint(sshd)) as host:
+        with pytest.raises(CommandFailed, match=r"n1.*no such luck") as caught:
+            await host.check(["sh", "-c", "echo no such luck >&2; exit 1"])
+        with pytest.raises(CommandFailed, match="took too long"):
+            await host.check(["sleep", "60"], seconds=0.2)
+    assert caught.value.reason == Reason.LAUNCH
+
+
+async def test_a_changed_host_key_is_refused_with_both_fingerprints(sshd: Sshd) -> None:
+    other = make_identity().public
+    with pytest.raises(HostKeyChanged) as caught:
+        async with connect(endpoint(sshd, host_key=other)):
+            pass
+    assert caught.value.pinned == fingerprint(other)
+    assert caught.value.shown == fingerprint(sshd.host_key)
+    assert caught.value.reason == Reason.HOST_KEY_CHANGED
+    assert sshd.commands == []
+
+
+async def test_a_pinned_key_of_another_type_is_refused_too(sshd: Sshd) -> None:
+    rsa = asyncssh.generate_private_key("ssh-rsa", key_size=2048).export_public_key().decode()
+    with pytest.raises(HostKeyChanged, match=fingerprint(rsa).replace("+", r"\+")):
+        async with connect(endpoint(sshd, host_key=rsa)):
+            pass
+
+
+async def test_an_unconfirmed_host_key_is_refused(sshd: Sshd) -> None:
+    with pytest.raises(HostKeyNotPinned):
+        async with connect(endpoint(sshd, host_key="")):
+            pass
+
+
+async def test_a_key_the_node_does_not_know_is_refused(sshd: Sshd) -> None:
+    with pytest.raises(AuthenticationFailed, match="authorized_keys"):
+        async with connect(endpoint(sshd, private_key=make_identity().private)):
+            pass
+
+
+async def test_a_closed_port_is_unreachable(sshd: Sshd) -> None:
+    there = endpoint(sshd)
+    sshd.stop()
+    with pytest.raises(Unreachable, match=str(there.port)):
+        async with connect(there):
+            pass
+
+
+async def test_it_works_over_ipv6() -> None:
+    server = Sshd(IDENTITY.public, "::1")
+    try:
+        async with connect(endpoint(server)) as host:
+            assert await host.check(["echo", "here"]) == "here\n"
+        assert await host_key("::1", server.port) == server.host_key
+    finally:
+        server.finish()
+
+
+async def test_the_shown_host_key_can_be_compared(sshd: Sshd) -> None:
+    shown = await host_key(sshd.address, sshd.port)
+    assert shown == sshd.host_key
+    assert fingerprint(shown).startswith("SHA256:")
+
+
+async def test_text_appears_whole_with_its_mode(sshd: Sshd, tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "env"
+    async with connect(endpoint(sshd)) as host:
+        await host.put_text(str(path), "K=1\n", 0o600)
+        await host.put_text(str(path), "K=2\n", 0o600)
+        assert await host.read_text(str(path)) == "K=2\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(path.parent) == ["env"]
+
+
+async def test_a_tree_is_put_once(sshd: Sshd, tmp_path: Path) -> None:
+    root = tmp_path / "releases" / "abc"
+    async with connect(endpoint(sshd)) as host:
+        await host.put_tree(str(root), {"pkg/a.py": b"1", "pkg/sub/b.py": b"2"})
+        await host.put_tree(str(root), {"pkg/a.py": b"other"})
+        await asyncio.gather(*(host.put_tree(f"{root}2", {"x": b"1"}) for _ in range(3)))
+    assert (root / "pkg" / "a.py").read_bytes() == b"1"
+    assert (root / "pkg" / "sub" / "b.py").read_bytes() == b"2"
+    assert sorted(os.listdir(root.parent)) == ["abc", "abc2"]
+
+
+async def test_a_refused_write_names_node_and_path(sshd: Sshd, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    async with connect(endpoint(sshd)) as host:
+        with pytest.raises(CommandFailed, match=r"n1: writing .*file/x"):
+            await host.put_text(str(tmp_path / "file" / "x"), "")
+
+
+async def test_ranges_and_streams(sshd: Sshd, tmp_path: Path) -> None:
+    content = os.urandom(3_000_000)
+    (tmp_path / "big").write_bytes(content)
+    async with connect(endpoint(sshd)) as host:
+        part = b"".join([block async for block in host.read_range(str(tmp_path / "big"), 5, 2_000_000)])
+        copy = str(tmp_path / "copy")
+        written = await host.write_stream(copy, host.read_range(str(tmp_path / "big")))
+        assert not await host.exists(copy)
+        await host.commit(copy)
+        assert await host.size(copy) == written[0] == 3_000_000
+    assert part == content[5:2_000_005]
+    assert (tmp_path / "copy").read_bytes() == content
+
+
+async def test_follow_waits_for_the_file_and_goes_on_from_an_offset(sshd: Sshd, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    async with connect(endpoint(sshd)) as host:
+        stream = host.follow(str(path), 2)
+        first = asyncio.ensure_future(anext(stream))
+        path.write_bytes(b"0123")
+        got = await first
+        with path.open("ab") as file:
+            file.write(b"45\n")
+        while len(got) < 5:
+            got += await anext(stream)
+        await stream.aclose()
+    assert got == b"2345\n"
+
+
+async def test_follow_ends_with_the_connection_and_leaves_no_reader(sshd: Sshd, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"x")
+    async with connect(endpoint(sshd)) as host:
+        stream = host.follow(str(path))
+        assert await anext(stream) == b"x"
+        sshd.cut()
+        with pytest.raises(Unreachable):
+            await anext(stream)
+    async with asyncio.timeout(30):
+        while _readers(str(path)):  # noqa: ASYNC110  the process table sends no event
+            await asyncio.sleep(0.05)
+
+
+def _readers(path: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path in entry.read_text() and "tail" in entry.read_text():
+                found.append(entry.parent.name)
+        except (OSError, UnicodeDecodeError):
+            continue
+    return found
+
+
+def test_an_identity_is_imported_or_refused_with_the_reason() -> None:
+    pair = make_identity()
+    assert import_identity(pair.private).public.split()[:2] == pair.public.split()[:2]
+    with pytest.raises(Refused, match="no private key"):
+        import_identity("rubbish")
+    locked = asyncssh.generate_private_key("ssh-ed25519").export_private_key("pkcs8-pem", "secret").decode()
+    with pytest.raises(Refused, match="passphrase"):
+        import_identity(locked)

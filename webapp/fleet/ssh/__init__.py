@@ -1,0 +1,23 @@
+"""SSH to nodes: one small contract for a host (run, put, read, follow), pinned host keys only."""
+
+from .errors import AuthenticationFailed, CommandFailed, HostKeyChanged, HostKeyNotPinned, SshError, Unreachable
+from .host import Endpoint, Host, Result, connect
+from .keys import KeyPair, fingerprint, host_key, import_identity, make_identity
+
+__all__ = [
+    "AuthenticationFailed",
+    "CommandFailed",
+    "Endpoint",
+    "Host",
+    "HostKeyChanged",
+    "HostKeyNotPinned",
+    "KeyPair",
+    "Result",
+    "SshError",
+    "Unreachable",
+    "connect",
+    "fingerprint",
+    "host_key",
+    "import_identity",
+    "make_identity",
+]

@@ -1,0 +1,77 @@
+"""What can go wrong between the service and a node: which node, why, and the way out."""
+
+from __future__ import annotations
+
+from training.spec.faults import Reason
+from training.spec.lint import Problem
+
+
+class SshError(RuntimeError):
+    """`reason` is how a job ends that meets it."""
+
+    reason = Reason.NODE_UNREACHABLE
+    field = "address"
+
+    def __init__(self, node: str, why: str, fix: str):
+        self.node, self.why, self.fix = node, why, fix
+        super().__init__(f"{node}: {why}. {fix}")
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(self.field, self.why, self.fix)
+
+
+class Unreachable(SshError):
+    """No connection, or the one there was has gone."""
+
+    def __init__(self, node: str, why: str):
+        super().__init__(node, why, "Check that the host is up, and its address, port and firewall.")
+
+
+class HostKeyNotPinned(SshError):
+    """Nobody has confirmed the node's host key yet."""
+
+    reason = Reason.PREFLIGHT
+    field = "host_key"
+
+    def __init__(self, node: str):
+        super().__init__(node, "its host key has not been confirmed", "Compare and confirm its fingerprint first.")
+
+
+class HostKeyChanged(SshError):
+    """The host shows another key than the pinned one. `pinned` and `shown` are fingerprints."""
+
+    reason = Reason.HOST_KEY_CHANGED
+    field = "host_key"
+
+    def __init__(self, node: str, pinned: str, shown: str):
+        self.pinned, self.shown = pinned, shown
+        super().__init__(
+            node,
+            f"its host key is {shown}, the pinned one is {pinned}",
+            "If the host was set up anew, confirm the new fingerprint; if not, somebody may sit in between.",
+        )
+
+
+class AuthenticationFailed(SshError):
+    """The host does not let the service's key in."""
+
+    field = "user"
+
+    def __init__(self, node: str, user: str, key: str):
+        super().__init__(
+            node,
+            f"it does not accept the key {key} for user {user}",
+            "Add the identity's public key to that user's authorized_keys.",
+        )
+
+
+class CommandFailed(SshError):
+    """A command or a file operation on the node failed."""
+
+    reason = Reason.LAUNCH
+    field = "scratch"
+
+    def __init__(self, node: str, what: str, detail: str):
+        self.detail = detail.strip()
+        super().__init__(node, f"{what} failed: {self.detail[-1500:]}", "See the reason given by the node.")
