@@ -13,6 +13,13 @@ from importlib import import_module
 # name: (module:function taking the argument list and returning the exit status, one line of help)
 COMMANDS = {
     "export": ("training.export.cli:main", "turn a sharded checkpoint into a proven model folder"),
+    "preflight": ("training.preflight:main", "say whether this node can train"),
+    "free-port": ("training.ports:main", "name a free TCP port"),
+    "start": ("training.start:main", "start a job's supervisor in the background, once"),
+    "supervise": ("training.supervise:main", "run one job to its end and say how it ended"),
+    "status": ("training.status:main", "say how a job stands"),
+    "signal": ("training.signals:main", "stop a job, saving, or end it now"),
+    "stop-all": ("training.signals:stop_all", "end every job of a scratch folder"),
     "sample-model": ("training.samples.model:main", "build a small real model folder, offline"),
     "sample-data": ("training.samples.data:main", "build a small real data set, offline"),
     "sft": ("training.sft:main", "fine-tune: what accelerate starts on every rank"),

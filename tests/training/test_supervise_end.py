@@ -1,0 +1,170 @@
+"""The end of a job: nothing is left of it, and exit.json says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from .nodejobs import NodeJob, call, gone, kill9, until
+
+WAITS = "import time\nprint('up', flush=True)\ntime.sleep(600)"
+STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITS
+# a child, its child in a session of its own, and one whose parents are dead and which clears its environment
+HIDDEN = """
+import os, subprocess, time
+quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+one = subprocess.Popen(["sleep", "600"], **quiet)
+two = subprocess.Popen(["sleep", "600"], start_new_session=True, **quiet)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        three = subprocess.Popen(["sleep", "600"], env={}, **quiet)
+        open("three", "w").write(str(three.pid))
+        os.rename("three", "hidden")
+    os._exit(0)
+os.wait()
+while not os.path.exists("hidden"):
+    time.sleep(0.01)
+print(one.pid, two.pid, open("hidden").read(), flush=True)
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path):
+    job = NodeJob(tmp_path)
+    yield job
+    call("stop-all", str(job.scratch))
+
+
+def only_process(job: NodeJob) -> int:
+    (pid,) = job.status()["processes"]
+    assert isinstance(pid, int)
+    return pid
+
+
+def test_killed_from_outside(job: NodeJob) -> None:
+    job.put(WAITS).start()
+    job.said("up")
+    kill9(only_process(job))
+    end = job.exit()
+    assert (end["reason"], end["code"], end["signal"]) == ("killed_by_host", None, 9)
+    assert "memory peaked at" in end["text"]
+
+
+def test_kill_ends_the_stubborn(job: NodeJob) -> None:
+    job.put(STUBBORN, grace=0.2).start()
+    job.said("up")
+    pid = only_process(job)
+    assert job.signal("kill") == {"processes": []}
+    assert gone(pid)
+    end = job.exit()
+    assert (end["reason"], end["signal"]) == ("stopped_unsaved", 9)
+
+
+def test_nothing_hides(job: NodeJob) -> None:
+    job.put(HIDDEN + WAITS).start()
+    job.said("up")
+    pids = [int(word) for word in Path(job.folder.log).read_text().split() if word.isdigit()]
+    assert len(pids) == 3
+    assert not any(map(gone, pids))
+    job.signal("kill")
+    assert all(map(gone, pids))
+
+
+def test_what_the_command_leaves_behind_is_ended(job: NodeJob) -> None:
+    job.put(HIDDEN).start()
+    assert job.exit()["reason"] == "completed"
+    pids = [int(word) for word in Path(job.folder.log).read_text().split()]
+    assert len(pids) == 3
+    assert all(map(gone, pids))
+
+
+def test_supervisor_killed_and_kill_cleans(job: NodeJob) -> None:
+    job.put(HIDDEN.replace("env={}", "env=dict(os.environ)") + STUBBORN).start()
+    job.said("up")
+    pids = job.status()["processes"]
+    assert len(pids) == 4
+    kill9(job.supervisor())
+    until(lambda: job.status()["state"] == "lost")
+    assert job.status()["processes"] == pids
+    assert job.signal("kill") == {"processes": []}
+    assert all(map(gone, pids))
+    assert job.status()["state"] == "ended"
+    assert job.exit()["reason"] == "supervisor_lost"
+    assert (job.samples()[-1].kind, job.samples()[-1].data["reason"]) == ("exit", "supervisor_lost")
+
+
+def test_a_stopped_supervisor_does_not_save_the_job(job: NodeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    from training import signals
+
+    job.put(WAITS).start()
+    job.said("up")
+    os.kill(job.supervisor(), signal.SIGSTOP)
+    monkeypatch.setattr(signals, "SUPERVISOR_SECONDS", 0.5)
+    assert signals.kill(job.folder) == []
+    assert gone(job.supervisor())
+    assert job.exit()["reason"] == "supervisor_lost"
+
+
+def test_term_asks_and_the_job_ends_in_its_own_time(job: NodeJob) -> None:
+    script = (
+        "import os, time\nprint('up', flush=True)\nwhile not os.path.exists('stop'): time.sleep(0.01)\nprint('saved')"
+    )
+    job.put(script).start()
+    job.said("up")
+    job.signal("term")
+    end = job.exit()
+    assert (end["reason"], end["code"]) == ("stopped", 0)
+    assert "saved" in Path(job.folder.log).read_text()
+
+
+def test_terminated_supervisor_asks_then_ends(job: NodeJob) -> None:
+    job.put(STUBBORN, grace=0.3).start()
+    job.said("up")
+    os.kill(job.supervisor(), signal.SIGTERM)
+    assert job.exit()["reason"] == "stopped_unsaved"
+    assert Path(job.folder.stop).exists()
+    assert job.status()["processes"] == []
+
+
+def test_hangup_means_nothing(job: NodeJob) -> None:
+    job.put("import time\nprint('up', flush=True)\nwhile not open('go').read(): time.sleep(0.01)")
+    (job.path / "go").write_text("")
+    job.start()
+    job.said("up")
+    os.kill(job.supervisor(), signal.SIGHUP)
+    before = len(job.samples())
+    until(lambda: len(job.samples()) > before + 2)
+    (job.path / "go").write_text("x")
+    assert job.exit()["reason"] == "completed"
+
+
+def test_stop_all_ends_each_job_of_the_scratch_and_no_other(job: NodeJob, tmp_path: Path) -> None:
+    second = NodeJob(tmp_path, run=2).put(WAITS)
+    elsewhere = NodeJob(tmp_path / "other").put(WAITS)
+    for each in (job.put(WAITS), second, elsewhere):
+        each.start()
+        each.said("up")
+    answer = job.command("stop-all", str(job.scratch))
+    assert answer == {"ended": [str(job.path), str(second.path)], "processes": []}
+    assert job.status()["state"] == second.status()["state"] == "ended"
+    assert elsewhere.status()["state"] == "running"
+    elsewhere.signal("kill")
+
+
+def test_the_exit_file_is_never_seen_half(job: NodeJob) -> None:
+    job.put("print('x' * 100)\nraise SystemExit(7)").start()
+    path = Path(job.folder.exit)
+    seen = []
+
+    def whole() -> bool:
+        if path.exists():
+            seen.append(json.loads(path.read_text()))
+        return bool(seen)
+
+    until(whole)
+    assert seen[0]["code"] == 7

@@ -1,0 +1,103 @@
+"""Why a job ended: what the ranks said, what the launcher saw, what the log holds."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from training import ending
+from training.ending import Outcome
+from training.journal import Journal
+from training.spec.folder import JobFolder
+
+from .nodejobs import NodeJob, call
+
+ELASTIC = "E1129 18:50 torch/distributed/elastic] failed (exitcode: {code}) local_rank: 1 (pid: 77) of binary: python\n"
+LAUNCHER = (
+    "Traceback (most recent call last):\n"
+    '  File "launch.py", line 1, in launch\n'
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+    "====\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> JobFolder:
+    return JobFolder(PurePosixPath(tmp_path))
+
+
+def found(folder: JobFolder, log: str, outcome: Outcome) -> tuple[str, str]:
+    Path(folder.log).write_text(log)
+    end = ending.find(folder, outcome)
+    return str(end.reason), end.text
+
+
+def traceback(line: str, rank: str = "") -> str:
+    return "".join(f"{rank}{x}\n" for x in ("Traceback (most recent call last):", '  File "a.py", line 1', line))
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "signal", "reason", "text"),
+    [
+        ("", 0, None, "completed", ""),
+        ("", None, 9, "killed_by_host", "the launcher was killed by signal 9"),
+        (ELASTIC.format(code=-9) + LAUNCHER, 1, None, "killed_by_host", "local rank 1 was killed by signal 9"),
+        (traceback("ValueError: bad"), 1, None, "rank_failed", "ValueError: bad"),
+        (traceback("ValueError: bad", "[rank1]: ") + LAUNCHER, 1, None, "rank_failed", "ValueError: bad"),
+        (traceback("torch.OutOfMemoryError: CUDA out of memory. Tried"), 1, None, "out_of_gpu_memory",
+         "torch.OutOfMemoryError: CUDA out of memory. Tried"),
+        (traceback("OSError: [Errno 28] No space left on device"), 1, None, "disk_full",
+         "OSError: [Errno 28] No space left on device"),
+        (traceback("KeyError: 1") + "\nDuring handling of the above exception, another exception occurred:\n\n"
+         + traceback("Refused: field a: missing"), 1, None, "rank_failed", "Refused: field a: missing"),
+        (ELASTIC.format(code=-11) + LAUNCHER, 1, None, "rank_failed",
+         "local rank 1 was ended by signal 11 (SIGSEGV); its last words: ===="),
+        ("", 3, None, "rank_failed", "the process ended with status 3"),
+        ("", None, 15, "rank_failed", "the process was ended by signal 15 (SIGTERM)"),
+    ],
+)  # fmt: skip
+def test_evidence(folder: JobFolder, log: str, code: int | None, signal: int | None, reason: str, text: str) -> None:
+    assert found(folder, log, Outcome(code, signal)) == (reason, text)
+
+
+def test_a_finished_event_counts(folder: JobFolder) -> None:
+    Journal(Path(folder.events)).emit("finished", 3, reason="non_finite", text="NaN at step 3")
+    assert found(folder, traceback("ValueError: bad"), Outcome(1, None)) == ("non_finite", "NaN at step 3")
+
+
+def test_a_rank_that_lost_its_neighbour_does_not_hide_the_killed_one(folder: JobFolder) -> None:
+    Journal(Path(folder.events)).emit("finished", 3, reason="rank_failed", text="Connection closed by peer")
+    log = ELASTIC.format(code=-9)
+    assert found(folder, log, Outcome(1, None))[0] == "killed_by_host"
+    assert found(folder, "", Outcome(1, None)) == ("rank_failed", "Connection closed by peer")
+
+
+def test_what_we_ended_is_not_the_hosts_doing(folder: JobFolder) -> None:
+    assert found(folder, ELASTIC.format(code=-9), Outcome(None, 9, ended_by_us=True))[0] == "stopped_unsaved"
+
+
+def test_the_reason_of_an_unknown_word_is_left_alone(folder: JobFolder) -> None:
+    Journal(Path(folder.events)).emit("finished", 3, reason="never heard of", text="?")
+    assert found(folder, "", Outcome(3, None))[0] == "rank_failed"
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    job = NodeJob(tmp_path)
+    job.path.mkdir(parents=True)
+    Path(job.folder.job).write_text('{"argv": ["/no/such/python"], "disk": "/tmp"}')
+    job.start()
+    end = job.exit()
+    assert (end["reason"], end["code"]) == ("launch", None)
+    assert "/no/such/python" in end["text"]
+
+
+@pytest.mark.parametrize("text", ['{"argv": []}', "{", '{"argv": ["a"], "disk": "/", "surprise": 1}'])
+def test_a_bad_job_file(tmp_path: Path, text: str) -> None:
+    job = NodeJob(tmp_path)
+    job.path.mkdir(parents=True)
+    Path(job.folder.job).write_text(text)
+    assert job.start()["state"] == "started"
+    assert job.exit()["reason"] == "launch"
+    assert "job.json" in job.exit()["text"]
+    assert call("status", str(job.path)).returncode == 0

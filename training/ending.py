@@ -1,0 +1,122 @@
+"""Why a job ended, found out of what it left: its last event, its exit status, its log.
+
+A rank's own word counts unless it only says that it failed: a rank whose neighbour was killed sees a lost
+connection and says so, while the launcher's report names the first that died.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from .exitfile import Ending
+from .journal import tail
+from .spec.events import Kind
+from .spec.faults import Reason
+from .spec.folder import JobFolder
+
+LOG_BYTES = 1 << 18
+RANK_PREFIX = re.compile(r"^\[(?:rank|default)\d+\]:\s?")
+# torch elastic's words on the first rank that ended: "failed (exitcode: -9) local_rank: 1 (pid: 4711) of binary: ..."
+FIRST_RANK = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
+GPU_MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED")
+DISK = re.compile(r"No space left on device|\[Errno 28\]")
+# The launcher's account of a failure that a rank explains better.
+LAUNCHER = re.compile(r"ChildFailedError|CalledProcessError|SignalException|ProcessRaisedException")
+CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the job's own process ended. `ended_by_us`: it lived when it was told to end at once."""
+
+    code: int | None
+    signal: int | None
+    ended_by_us: bool = False
+    memory: str = ""  # a sentence about the most memory seen
+
+
+def find(folder: JobFolder, outcome: Outcome) -> Ending:
+    """Return the job's ending."""
+    reason, text = finished(folder)
+    if reason in (None, Reason.RANK_FAILED):
+        reason, text = _evidence(folder, outcome, text)
+    assert reason is not None
+    return Ending(reason, text, outcome.code, outcome.signal)
+
+
+def finished(folder: JobFolder) -> tuple[Reason | None, str]:
+    """Return what the last `finished` event says; (None, "") where there is none."""
+    try:
+        events = [event for event in tail(Path(folder.events)) if event.kind == Kind.FINISHED]
+        last = events[-1].data if events else {}
+        return (Reason(last["reason"]), str(last.get("text", ""))) if last else (None, "")
+    except (FileNotFoundError, KeyError, ValueError):
+        return None, ""
+
+
+def _evidence(folder: JobFolder, outcome: Outcome, said: str) -> tuple[Reason, str]:
+    if outcome.ended_by_us:
+        return Reason.STOPPED_UNSAVED, ""
+    if outcome.code == 0:
+        return (Reason.STOPPED if Path(folder.stop).exists() else Reason.COMPLETED), ""
+    log = read_log(folder)
+    if killed := _killed(outcome, log):
+        return Reason.KILLED_BY_HOST, f"{killed}; {outcome.memory}".removesuffix("; ")
+    text = said or failure(log) or _status(outcome, log)
+    if GPU_MEMORY.search(log):
+        return Reason.OUT_OF_GPU_MEMORY, text
+    if DISK.search(log):
+        return Reason.DISK_FULL, text
+    return Reason.RANK_FAILED, text
+
+
+def _killed(outcome: Outcome, log: str) -> str:
+    """Return who was killed by signal 9, "" where nobody was."""
+    first = FIRST_RANK.search(log)
+    if first and int(first[1]) == -signal.SIGKILL:
+        return f"local rank {first[2]} was killed by signal 9"
+    if outcome.signal == signal.SIGKILL:
+        return "the launcher was killed by signal 9"
+    # a shell between us and the process reports 128 + 9
+    return "a process was killed by signal 9" if outcome.code == 128 + signal.SIGKILL else ""
+
+
+def _status(outcome: Outcome, log: str) -> str:
+    first = FIRST_RANK.search(log)
+    if first:
+        code, who = int(first[1]), f"local rank {first[2]}"
+    else:
+        code, who = -outcome.signal if outcome.signal else outcome.code or 0, "the process"
+    how = f"was ended by signal {-code} ({_signal_name(-code)})" if code < 0 else f"ended with status {code}"
+    last = next((line.strip() for line in reversed(log.split("\n")) if line.strip()), "")
+    return f"{who} {how}; its last words: {last[:300]}" if last else f"{who} {how}"
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else "unknown"
+
+
+def read_log(folder: JobFolder) -> str:
+    """Return the end of train.log, ranks' prefixes taken off."""
+    try:
+        with Path(folder.log).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - LOG_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(RANK_PREFIX.sub("", line) for line in text.split("\n"))
+
+
+def failure(log: str) -> str:
+    """Return the last line of the first traceback that is not the launcher's own; "" where there is none."""
+    lines = log.split("\n")
+    found = []
+    for start in (n for n, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")):
+        last = next((n for n in range(start + 1, len(lines)) if lines[n][:1].strip()), None)
+        # an exception that another one followed up is told by that one
+        if last is not None and not any(line.startswith(CHAINED) for line in lines[last + 1 : last + 4]):
+            found.append(lines[last].strip())
+    return next((line for line in found if not LAUNCHER.search(line)), "")

@@ -1,0 +1,129 @@
+"""One look at a node: memory, disk, processor, the ranks' memory, the GPUs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import psutil
+
+from .processes import descendants, environment
+
+GIB = 1 << 30
+FIRST_CPU_SECONDS = 0.1
+
+
+class Sampler:
+    """Takes samples of this node for one job and remembers the most memory seen."""
+
+    def __init__(self, disk: str, root: int):
+        """`disk`: a folder on the file system to watch. `root`: the job's own process."""
+        self.disk, self.root = disk, root
+        self.peak_ranks: dict[int, int] = {}
+        self.peak_ram = 0
+        self.ram_total = 0
+        self._rank_of: dict[int, int | None] = {}
+        self._looked = False
+        self._gpus = Gpus()
+
+    def take(self) -> dict[str, Any]:
+        """Return the figures of now: bytes, cpu as a share 0..1 since the last sample, load of the last minute."""
+        memory = psutil.virtual_memory()
+        used = memory.total - memory.available
+        self.ram_total, self.peak_ram = memory.total, max(self.peak_ram, used)
+        return {
+            "ram_used": used,
+            "ram_total": memory.total,
+            **self._disk(),
+            "cpu": round(self._cpu(), 4),
+            "load": os.getloadavg()[0],
+            "ranks": self._ranks(),
+            "gpus": self._gpus.take(),
+        }
+
+    def memory(self) -> str:
+        """Return a sentence about the most memory seen; "" before the first sample."""
+        if not self.ram_total:
+            return ""
+        ranks = ", ".join(f"rank {n} {peak / GIB:.2f}" for n, peak in sorted(self.peak_ranks.items()))
+        host = f"the host's memory peaked at {self.peak_ram / GIB:.1f} of {self.ram_total / GIB:.1f} GiB"
+        return f"{host} ({ranks} GiB)" if ranks else host
+
+    def _cpu(self) -> float:
+        # the very first look has nothing to compare with: give it a moment
+        first, self._looked = not self._looked, True
+        return psutil.cpu_percent(FIRST_CPU_SECONDS if first else None) / 100
+
+    def _disk(self) -> dict[str, int | None]:
+        try:
+            disk = psutil.disk_usage(self.disk)
+        except OSError:
+            return {"disk_free": None, "disk_total": None}
+        return {"disk_free": disk.free, "disk_total": disk.total}
+
+    def _ranks(self) -> list[dict[str, int]]:
+        """Return the resident memory of every rank below the job's process, lowest rank first."""
+        sizes: dict[int, int] = {}
+        for process in descendants(self.root):
+            rank = self._rank(process.pid)
+            # a rank's helpers (data loaders) carry its number too; the rank itself comes first and is the eldest
+            if rank is not None and rank not in sizes and (rss := _rss(process.pid)):
+                sizes[rank] = rss
+                self.peak_ranks[rank] = max(self.peak_ranks.get(rank, 0), rss)
+        return [{"rank": rank, "rss": sizes[rank]} for rank in sorted(sizes)]
+
+    def _rank(self, pid: int) -> int | None:
+        if self._rank_of.get(pid) is None:
+            value = environment(pid).get(b"RANK", b"")
+            self._rank_of[pid] = int(value) if value.isdigit() else None
+        return self._rank_of[pid]
+
+
+def _rss(pid: int) -> int:
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+class Gpus:
+    """The NVIDIA GPUs of this node, through the driver's own library; none where there is no driver."""
+
+    def __init__(self) -> None:
+        self._nvml: Any = None
+        self._handles: list[Any] = []
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            self._handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+            self._nvml = pynvml
+        except ImportError:
+            return
+        except pynvml.NVMLError:
+            self._handles = []
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return one entry a GPU: used and total in bytes, load 0..1, temperature in degrees C, power in W."""
+        return [self._one(index, handle) for index, handle in enumerate(self._handles)]
+
+    def _one(self, index: int, handle: Any) -> dict[str, Any]:
+        nvml = self._nvml
+        memory = self._ask(nvml.nvmlDeviceGetMemoryInfo, handle)
+        load = self._ask(nvml.nvmlDeviceGetUtilizationRates, handle)
+        power = self._ask(nvml.nvmlDeviceGetPowerUsage, handle)
+        return {
+            "index": index,
+            "used": memory.used if memory else None,
+            "total": memory.total if memory else None,
+            "load": load.gpu / 100 if load else None,
+            "temperature": self._ask(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+            "power": power / 1000 if power is not None else None,
+        }
+
+    def _ask(self, call: Any, *arguments: Any) -> Any:
+        """Return the answer; None where this GPU doesn't know (a MIG slice has no power meter)."""
+        try:
+            return call(*arguments)
+        except self._nvml.NVMLError:
+            return None

@@ -1,0 +1,128 @@
+"""Stop or end jobs: python -m training signal FOLDER term|kill; python -m training stop-all SCRATCH
+
+term: ask for a graceful stop; the ranks finish their step, save and end. kill: end now, wait until nothing of
+the job is left. Both print {"processes": [pids still there]}. A job that never started will not start any more.
+stop-all kills every job below a scratch folder and prints {"ended": [folders], "processes": [...]}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path, PurePosixPath
+
+from . import ending, processes
+from .exitfile import Ending, ExitFile, conclude
+from .pidfile import PidFile
+from .processes import Identity
+from .spec.faults import Reason
+from .spec.folder import JobFolder
+from .status import state
+from .supervise import SHORT_GRACE
+
+# What a living supervisor needs to end a job at once; after that it is taken for stuck.
+SUPERVISOR_SECONDS = SHORT_GRACE + processes.KILL_SECONDS + 5.0
+
+
+def main(argv: list[str]) -> int:
+    """Signal one job; 1 where processes are left after a kill."""
+    parser = argparse.ArgumentParser(prog="python -m training signal", description="Stop or end a job.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("how", choices=["term", "kill"])
+    options = parser.parse_args(argv)
+    folder = JobFolder(options.folder.resolve())
+    try:
+        left = term(folder) if options.how == "term" else kill(folder)
+    except OSError as error:
+        print(f"signal: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({"processes": [process.pid for process in left]}))
+    return 1 if left and options.how == "kill" else 0
+
+
+def stop_all(argv: list[str]) -> int:
+    """End every job below a scratch folder; 1 where processes are left."""
+    parser = argparse.ArgumentParser(prog="python -m training stop-all", description="End all jobs of a scratch.")
+    parser.add_argument("scratch", type=Path)
+    scratch = parser.parse_args(argv).scratch.resolve()
+    folders = jobs_below(scratch)
+    left = [process for folder in folders for process in kill(JobFolder(PurePosixPath(folder)))]
+    print(json.dumps({"ended": [str(f) for f in folders], "processes": [process.pid for process in left]}))
+    return 1 if left else 0
+
+
+def term(folder: JobFolder) -> list[Identity]:
+    """Ask for a graceful stop; return the job's processes."""
+    lock = _claim(folder)
+    if lock is None:
+        Path(folder.stop).touch()
+        return processes.of_job(Path(folder.path))
+    try:
+        if not _keep_from_starting(folder) and not ExitFile(folder).read():
+            # the supervisor vanished; ranks that still live can save
+            Path(folder.stop).touch()
+    finally:
+        os.close(lock)
+    return processes.of_job(Path(folder.path))
+
+
+def kill(folder: JobFolder) -> list[Identity]:
+    """End the job and return what outlived it: nothing, save a process in an uninterruptible wait."""
+    lock = _claim(folder)
+    if lock is None:
+        _end_supervised(folder)
+        lock = _claim(folder)
+    if lock is None:
+        raise OSError(f"the supervisor of {folder.path} outlived SIGKILL")
+    try:
+        _keep_from_starting(folder)
+        left = processes.end(lambda: processes.of_job(Path(folder.path)), SHORT_GRACE)
+        if not ExitFile(folder).read():
+            reason, text = ending.finished(folder)
+            conclude(folder, Ending(reason or Reason.SUPERVISOR_LOST, text))
+        return left
+    finally:
+        os.close(lock)
+
+
+def jobs_below(scratch: Path) -> list[Path]:
+    """Return the folders below `scratch` of jobs that run or left processes behind, sorted."""
+    started = {path.parent for path in scratch.glob("runs/*/*/*/pid")}
+    running = {folder for folder in started if state(JobFolder(PurePosixPath(folder))) in ("running", "lost")}
+    return sorted(running | {folder for _, folder in processes.marked() if folder.is_relative_to(scratch)})
+
+
+def _claim(folder: JobFolder) -> int | None:
+    """Return the locked pid file's descriptor, or None where a supervisor lives."""
+    Path(folder.path).mkdir(parents=True, exist_ok=True)
+    found = PidFile(folder).lock_or_supervisor()
+    return found if isinstance(found, int) else None
+
+
+def _keep_from_starting(folder: JobFolder) -> bool:
+    """Write the exit file of a job that never started; return False where it did. Call with the lock held."""
+    if PidFile(folder).read():
+        return False
+    if not ExitFile(folder).read():
+        conclude(folder, Ending(Reason.STOPPED_UNSAVED, "asked to stop before it began"))
+    return True
+
+
+def _end_supervised(folder: JobFolder) -> None:
+    """Let the supervisor end its job at once; end it itself where it is stuck or stopped."""
+    supervisor = PidFile(folder).supervisor()
+    if supervisor:
+        supervisor.send(signal.SIGUSR1)
+        _wait_for_end(supervisor, SUPERVISOR_SECONDS)
+        supervisor.send(signal.SIGKILL)
+        _wait_for_end(supervisor, processes.KILL_SECONDS)
+
+
+def _wait_for_end(supervisor: Identity, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while supervisor.alive() and time.monotonic() < deadline:
+        time.sleep(processes.POLL_SECONDS)

@@ -1,0 +1,43 @@
+"""Say how a job stands: python -m training status FOLDER
+
+Prints {"state": "absent" | "ready" | "running" | "ended" | "lost", "exit": {...} | null, "processes": [pids]}.
+lost: it was started, its supervisor is gone, and nothing says how it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from .exitfile import ExitFile
+from .pidfile import PidFile
+from .processes import of_job
+from .spec.folder import JobFolder
+
+
+def main(argv: list[str]) -> int:
+    """Print the status as one line of JSON."""
+    parser = argparse.ArgumentParser(prog="python -m training status", description="Say how a job stands.")
+    parser.add_argument("folder", type=Path)
+    print(json.dumps(status(JobFolder(parser.parse_args(argv).folder.resolve()))))
+    return 0
+
+
+def status(folder: JobFolder) -> dict[str, Any]:
+    """Return the state, the exit file's content, and the job's living processes without the supervisor."""
+    pids = [process.pid for process in of_job(Path(folder.path))]
+    return {"state": state(folder), "exit": ExitFile(folder).read(), "processes": pids}
+
+
+def state(folder: JobFolder) -> str:
+    """Return one word. The exit file is asked before and after: a job may end between two looks."""
+    pid_file = PidFile(folder)
+    if ExitFile(folder).read():
+        return "ended"
+    if pid_file.supervisor():
+        return "running"
+    if pid_file.read():
+        return "ended" if ExitFile(folder).read() else "lost"
+    return "ready" if Path(folder.job).is_file() else "absent"
