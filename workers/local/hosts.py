@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import getpass
 import json
 import os
-import pwd
 import signal
 import sys
 from contextlib import suppress
@@ -21,9 +21,9 @@ from pathlib import Path
 import asyncssh
 
 from .commands import Commands
+from .hostkey import FILE, public_host_key
 
 ADDRESS = "127.0.0.1"
-KEY_NAME = "ssh_host_ed25519_key"
 KEEPALIVE_SECONDS = 30
 CLOSE_SECONDS = 10
 
@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--authorized-keys", type=Path, required=True, help="public keys that may log in, one a line")
     options = parser.parse_args()
     state, keys = options.state.resolve(), options.authorized_keys.resolve()
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    home = Path.home()
     os.chdir(home if home.is_dir() else "/")  # where a login would begin; SFTP's relative paths start here
     try:
         asyncio.run(serve(options.port, state, keys))
@@ -48,14 +48,13 @@ def main() -> int:
 
 async def serve(port: int, state: Path, authorized_keys: Path) -> None:
     """Listen, say so on stdout, and return when told to end and every open command is gone."""
-    key = host_key(state)
+    public = public_host_key(state)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     host = LocalHost(authorized_keys)
-    listener = await host.listen(port, key)
-    public = key.export_public_key().decode("ascii").strip()
-    body = {"address": ADDRESS, "port": listener.get_port(), "user": user_name(), "host_key": public}
+    listener = await host.listen(port, asyncssh.read_private_key(str(state / FILE)))
+    body = {"address": ADDRESS, "port": listener.get_port(), "user": getpass.getuser(), "host_key": public}
     print(json.dumps(body), flush=True)
     await ended.wait()
     listener.close()
@@ -76,6 +75,7 @@ class LocalHost:
             ADDRESS,
             port,
             server_factory=lambda: Login(self),
+            reuse_address=True,  # a host that starts again finds its old connections lingering
             server_host_keys=[key],
             process_factory=self.commands.run,
             encoding=None,
@@ -115,7 +115,7 @@ class Login(asyncssh.SSHServer):
 
     def begin_auth(self, username: str) -> bool:
         """Read the keys anew for each login; commands run as our user, so nobody else has an account here."""
-        if self.connection and username == user_name():
+        if self.connection and username == getpass.getuser():
             keys = read_keys(self.host.authorized_keys)
             if keys:
                 self.connection.set_authorized_keys(keys)
@@ -129,25 +129,6 @@ def read_keys(path: Path) -> asyncssh.SSHAuthorizedKeys | None:
     except (OSError, ValueError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return None
-
-
-def host_key(state: Path) -> asyncssh.SSHKey:
-    """Return this host's own key; make it the first time, readable by its user alone."""
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = state / KEY_NAME
-    if not path.exists():
-        work = path.with_name(f".{KEY_NAME}.{os.getpid()}")
-        file = os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "wb") as opened:
-            opened.write(asyncssh.generate_private_key("ssh-ed25519").export_private_key())
-        with suppress(FileExistsError):
-            os.link(work, path)  # two at once: the first one's key stands
-        work.unlink()
-    return asyncssh.read_private_key(str(path))
-
-
-def user_name() -> str:
-    return pwd.getpwuid(os.getuid()).pw_name
 
 
 if __name__ == "__main__":
