@@ -25,6 +25,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "channels",
+    "ninja",  # brings the pages that show the API's schema, no CDN
     "webapp.accounts",
     "webapp.fleet",
     "webapp.datasets",

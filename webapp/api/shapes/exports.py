@@ -1,0 +1,73 @@
+"""How an export looks outside."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Schema
+
+from webapp.runs.models import Export
+from webapp.runs.states import ExportState
+
+
+class FileOut(Schema):
+    """One file of the model folder. `url` answers with ranges."""
+
+    name: str
+    size: int
+    sha256: str
+    url: str
+
+
+class ExportOut(Schema):
+    """`done` and `total` are bytes of the present `phase`. `files` and `archive` are there once it is ready."""
+
+    id: int
+    run: int
+    checkpoint: int
+    attempt: int
+    step: int
+    dtype: str
+    state: str
+    reason: str
+    reason_text: str
+    phase: str
+    done: int
+    total: int
+    bytes: int
+    node: str | None
+    proof: dict[str, Any]
+    files: list[FileOut]
+    archive: str | None
+    created_at: datetime
+    ended_at: datetime | None
+    url: str
+
+    @classmethod
+    def of(cls, row: Export, request: HttpRequest) -> ExportOut:
+        same = ("id", "dtype", "state", "reason", "reason_text", "phase", "done", "total", "bytes", "proof")
+        ready = row.state == ExportState.READY
+
+        def link(view: str, *args: Any) -> str:
+            return request.build_absolute_uri(reverse(f"api:{view}", args=[row.pk, *args]))
+
+        return cls(
+            run=row.checkpoint.attempt.run_id,
+            checkpoint=row.checkpoint_id,
+            attempt=row.checkpoint.attempt.number,
+            step=row.checkpoint.step,
+            node=row.node.name if row.node else None,
+            files=[FileOut(url=link("export_file", f["name"]), **_plain(f)) for f in row.files] if ready else [],
+            archive=link("export_archive") if ready else None,
+            created_at=row.created_at,
+            ended_at=row.ended_at,
+            url=link("export"),
+            **{name: getattr(row, name) for name in same},
+        )
+
+
+def _plain(file: dict[str, Any]) -> dict[str, Any]:
+    return {key: file[key] for key in ("name", "size", "sha256")}

@@ -1,0 +1,62 @@
+"""How clusters and nodes look outside: never a secret, never an SSH key but its fingerprint."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Schema
+
+from webapp.fleet.models import Cluster, Node
+
+
+class NodeOut(Schema):
+    """`ready`: in service, host key pinned, and the last check found no `problem`."""
+
+    id: int
+    name: str
+    cluster: str
+    address: str
+    port: int
+    user: str
+    processes: int
+    accelerator: bool
+    in_service: bool
+    pinned: bool
+    ready: bool
+    problem: str
+    facts: dict[str, Any]
+    checked_at: datetime | None
+    held_by_run: int | None
+
+    @classmethod
+    def of(cls, node: Node) -> NodeOut:
+        same = ("id", "name", "address", "port", "user", "processes", "accelerator", "in_service", "problem", "facts")
+        claim = getattr(node, "claim", None)
+        return cls(
+            cluster=node.cluster.name,
+            pinned=bool(node.host_key),
+            ready=node.in_service and bool(node.host_key) and not node.problem and node.checked_at is not None,
+            checked_at=node.checked_at,
+            held_by_run=claim.attempt.run_id if claim else None,
+            **{name: getattr(node, name) for name in same},
+        )
+
+
+class ClusterOut(Schema):
+    """Nodes that can train together."""
+
+    id: int
+    name: str
+    shared_scratch: bool
+    nodes: list[NodeOut]
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> ClusterOut:
+        nodes = cluster.nodes.select_related("cluster", "claim__attempt")
+        return cls(
+            id=cluster.pk,
+            name=cluster.name,
+            shared_scratch=cluster.shared_scratch,
+            nodes=[NodeOut.of(node) for node in nodes],
+        )

@@ -1,0 +1,214 @@
+"""How a run, its attempts, checkpoints and events look outside."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Schema
+
+from webapp.runs import series
+from webapp.runs.models import Attempt, Checkpoint, Event, Export, Placement, Run, Transition
+
+from .exports import ExportOut
+
+Number = float | str | None
+
+
+class RunOut(Schema):
+    """A run in a list."""
+
+    id: int
+    name: str
+    state: str
+    reason: str
+    reason_text: str
+    step: int
+    total_steps: int
+    preset: str
+    model: str
+    dataset: str
+    dataset_version: int
+    cluster: str
+    owner: str | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    url: str
+
+    @classmethod
+    def fields_of(cls, run: Run, request: HttpRequest) -> dict[str, Any]:
+        same = ("id", "name", "state", "reason", "reason_text", "step", "total_steps", "preset")
+        times = ("created_at", "started_at", "ended_at")
+        return {name: getattr(run, name) for name in same + times} | {
+            "model": run.model.name,
+            "dataset": run.dataset.dataset.name,
+            "dataset_version": run.dataset.number,
+            "cluster": run.cluster.name,
+            "owner": run.owner.get_username() if run.owner else None,
+            "url": request.build_absolute_uri(run.get_absolute_url()),
+        }
+
+    @classmethod
+    def of(cls, run: Run, request: HttpRequest) -> RunOut:
+        return cls(**cls.fields_of(run, request))
+
+
+class PlaceOut(Schema):
+    """An attempt on one node. `exit`: what the node's supervisor wrote last, null while it runs."""
+
+    rank: int
+    node: str
+    started_at: datetime | None
+    unreachable_since: datetime | None
+    exit: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, place: Placement) -> PlaceOut:
+        return cls(
+            rank=place.rank,
+            node=place.node.name,
+            started_at=place.started_at,
+            unreachable_since=place.unreachable_since,
+            exit=place.exit,
+        )
+
+
+class CheckpointOut(Schema):
+    """Sharded state at a step; only one that is `usable` can be resumed from or exported."""
+
+    id: int
+    attempt: int
+    step: int
+    usable: bool
+    bytes: int
+    world_size: int
+    created_at: datetime
+    completed_at: datetime | None
+    deleted_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Checkpoint) -> CheckpointOut:
+        same = ("id", "step", "usable", "bytes", "world_size", "created_at", "completed_at", "deleted_at")
+        return cls(attempt=row.attempt.number, **{name: getattr(row, name) for name in same})
+
+
+class AttemptOut(Schema):
+    """One launch of the run. `resumed_from`: the checkpoint's step."""
+
+    number: int
+    reason: str
+    resumed_from: int | None
+    world_size: int
+    facts: dict[str, Any]
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    nodes: list[PlaceOut]
+
+    @classmethod
+    def of(cls, row: Attempt) -> AttemptOut:
+        same = ("number", "reason", "world_size", "facts", "created_at", "started_at", "ended_at")
+        return cls(
+            resumed_from=row.resume_from.step if row.resume_from else None,
+            nodes=[PlaceOut.of(place) for place in row.placements.all()],
+            **{name: getattr(row, name) for name in same},
+        )
+
+
+class MoveOut(Schema):
+    """A change of state, with who or what caused it."""
+
+    old: str
+    new: str
+    at: datetime
+    actor: str
+    cause: str
+
+    @classmethod
+    def of(cls, row: Transition) -> MoveOut:
+        return cls(old=row.old, new=row.new, at=row.at, actor=row.actor, cause=row.cause)
+
+
+class RunDetail(RunOut):
+    """A run whole. `metrics`: the last value of each; one that is not finite is its name as a string."""
+
+    recipe: dict[str, Any]
+    cloned_from: int | None
+    metrics: dict[str, Number]
+    history: list[MoveOut]
+    attempts: list[AttemptOut]
+    checkpoints: list[CheckpointOut]
+    exports: list[ExportOut]
+
+    @classmethod
+    def of(cls, run: Run, request: HttpRequest) -> RunDetail:
+        attempts = run.attempts.select_related("resume_from").prefetch_related("placements__node")
+        checkpoints = Checkpoint.objects.filter(attempt__run=run).select_related("attempt").prefetch_related("parts")
+        exports = Export.objects.filter(checkpoint__attempt__run=run).select_related("checkpoint__attempt", "node")
+        return cls(
+            recipe=run.recipe,
+            cloned_from=run.cloned_from_id,
+            metrics=series.last_values(run),
+            history=[MoveOut.of(row) for row in run.transitions.all()],
+            attempts=[AttemptOut.of(row) for row in attempts],
+            checkpoints=[CheckpointOut.of(row) for row in checkpoints],
+            exports=[ExportOut.of(row, request) for row in exports],
+            **cls.fields_of(run, request),
+        )
+
+
+class EventOut(Schema):
+    """`seq` counts within the run, without gaps; `source` and `source_seq` name the line on its node."""
+
+    seq: int
+    kind: str
+    at: datetime
+    step: int | None
+    attempt: int
+    source: str
+    source_seq: int
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: Event) -> EventOut:
+        return cls(
+            seq=row.number,
+            kind=row.kind,
+            at=row.at,
+            step=row.step,
+            attempt=row.attempt.number,
+            source=row.source,
+            source_seq=row.seq,
+            data=row.data,
+        )
+
+
+class EventsOut(Schema):
+    """`next`: what to give as `after` for the next page; null: there is none yet, ask again after the last `seq`."""
+
+    items: list[EventOut]
+    next: int | None
+
+
+class SeriesOut(Schema):
+    """`steps`: optimizer steps (axis step) or seconds since the epoch (axis time); values not finite are names."""
+
+    name: str
+    axis: str
+    steps: list[float | int]
+    values: list[float | str]
+
+
+class LogLine(Schema):
+    node: int
+    attempt: int
+    line: str
+
+
+class LogOut(Schema):
+    """The last lines that the newest attempt's nodes printed, oldest first."""
+
+    items: list[LogLine]
+    next: None = None

@@ -1,0 +1,143 @@
+"""One line of an uploaded file against our schema. Nothing is guessed, replaced or padded.
+
+messages: {"messages": [{"role": "system" | "user" | "assistant" | "tool", "content": "..."}, ...]}, with something for
+the model to say. text: {"text": "..."}, under that key or `content`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from training.spec.lint import Problem
+
+ROLES = ("system", "user", "assistant", "tool")
+TEXT_FIELDS = ("text", "content")
+NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", int: "a number", float: "a number"}
+
+
+class BadRow(ValueError):
+    """Why a line is no row: the field, what was expected, what was found."""
+
+    def __init__(self, field: str, expected: str, found: str):
+        self.field, self.expected, self.found = field, expected, found
+        super().__init__(f"{field}: expected {expected}, found {found}")
+
+    def problem(self, file: str, line: int) -> Problem:
+        where = f"{file}, line {line}" + (f", {self.field}" if self.field else "")
+        return Problem(where, f"expected {self.expected}, found {self.found}", "Mend the line or leave it out.")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the rows of a data set are. `key`: the one column that is kept."""
+
+    format: str
+    key: str
+
+
+@dataclass
+class Tally:
+    """What was read: kept rows, turns by role, keys that were left out."""
+
+    rows: int = 0
+    blank: int = 0
+    roles: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def shape_of(row: dict[str, Any]) -> Shape:
+    """Return what a data set is whose first row is `row`; raise BadRow where it is neither."""
+    if "messages" in row:
+        return Shape("messages", "messages")
+    for key in TEXT_FIELDS:
+        if key in row:
+            return Shape("text", key)
+    raise BadRow(
+        "", "a key `messages`, `text` or `content`", f"the keys {', '.join(map(repr, list(row)[:10])) or 'none'}"
+    )
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line; raise BadRow."""
+    try:
+        row = json.loads(line.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_unique)
+    except UnicodeDecodeError as error:
+        shown = line[error.start : error.start + 4].hex(" ")
+        raise BadRow(f"column {error.start + 1}", "UTF-8", f"the bytes {shown}") from None
+    except json.JSONDecodeError as error:
+        raise BadRow(f"column {error.colno}", "one JSON object", _shown(error)) from None
+    except RecursionError:
+        raise BadRow("", "one JSON object", "nesting without end") from None
+    if not isinstance(row, dict):
+        raise BadRow("", "one JSON object", kind(row))
+    return row
+
+
+def _shown(error: json.JSONDecodeError) -> str:
+    rest = error.doc[error.pos : error.pos + 20]
+    return f"{rest!r} ({error.msg})" if rest else f"the end of the line ({error.msg})"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadRow("", "strict JSON", name)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise BadRow(twice[:100], "each key once", "it twice in one object")
+    return found
+
+
+def clean(row: dict[str, Any], shape: Shape, tally: Tally) -> dict[str, Any]:
+    """Return the row with the schema's keys alone and count it; raise BadRow."""
+    if shape.key not in row:
+        raise BadRow(shape.key, "a list" if shape.format == "messages" else "text", "no such key")
+    value = row[shape.key]
+    kept = _turns(value, tally) if shape.format == "messages" else _text(value, shape.key)
+    tally.dropped.update(key[:100] for key in row if key != shape.key)
+    tally.rows += 1
+    return {shape.key: kept}
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise BadRow(where, "text", kind(value))
+    if any("\ud800" <= c <= "\udfff" for c in value):
+        raise BadRow(where, "text", "half a surrogate pair")
+    return value
+
+
+def _turns(value: Any, tally: Tally) -> list[dict[str, str]]:
+    if not isinstance(value, list):
+        raise BadRow("messages", "a list of turns", kind(value))
+    turns = [_turn(turn, f"messages[{i}]") for i, turn in enumerate(value)]
+    if not any(turn["role"] == "assistant" and turn["content"] for turn in turns):
+        said = ", ".join(turn["role"] for turn in turns) or "no turn"
+        raise BadRow("messages", "an assistant turn with content", said[:200])
+    tally.roles.update(turn["role"] for turn in turns)
+    tally.dropped.update(f"messages[].{key[:90]}" for turn in value for key in turn if key not in ("role", "content"))
+    return turns
+
+
+def _turn(turn: Any, where: str) -> dict[str, str]:
+    if not isinstance(turn, dict):
+        raise BadRow(where, "an object with role and content", kind(turn))
+    for key in ("role", "content"):
+        if key not in turn:
+            raise BadRow(
+                f"{where}.{key}", "text", f"no such key among {', '.join(map(repr, list(turn)[:10])) or 'none'}"
+            )
+    role, content = turn["role"], turn["content"]
+    if role not in ROLES:
+        raise BadRow(f"{where}.role", f"one of {', '.join(ROLES)}", repr(role)[:60])
+    return {"role": role, "content": _text(content, f"{where}.content")}
+
+
+def kind(value: Any) -> str:
+    """Return what a JSON value is, in words."""
+    return "null" if value is None else NAMES[type(value)]

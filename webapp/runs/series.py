@@ -1,0 +1,149 @@
+"""Read a run's series over all its attempts, at any zoom.
+
+The merged view follows the lineage: the newest attempt from its resume step on, before that the attempt it was
+resumed from, and so on. What an attempt trained past the checkpoint that was taken up is not in it. Series over
+time (memory, load) are facts of the hosts, whichever attempt was trained: all attempts' are in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import OuterRef, Subquery
+
+from .models import Point, Run, Series
+
+PER_BUCKET = 4  # first, least, greatest, last
+Row = tuple[float, float, str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`steps` are optimizer steps, or seconds since the epoch. A value that is not finite is its name."""
+
+    name: str
+    axis: str
+    steps: list[float]
+    values: list[float | str]
+
+
+@dataclass(frozen=True)
+class Span:
+    """The part of an attempt that is in the merged view: after < step <= upto."""
+
+    attempt: int
+    after: float
+    upto: float
+
+
+def lineage(run: Run) -> list[Span]:
+    """Return the spans of optimizer steps, newest attempt first."""
+    attempts = {a.pk: a for a in run.attempts.select_related("resume_from")}
+    found: list[Span] = []
+    attempt = max(attempts.values(), key=lambda a: a.number, default=None)
+    upto = math.inf
+    while attempt is not None:
+        start = attempt.resume_from
+        after = float(start.step) if start else -math.inf
+        found.append(Span(attempt.pk, after, upto))
+        attempt = attempts.get(start.attempt_id) if start else None
+        upto = min(upto, after)
+    return found
+
+
+def names(run: Run) -> list[tuple[str, str]]:
+    """Return (name, axis) of every series of the run, sorted."""
+    return sorted(set(Series.objects.filter(attempt__run=run).values_list("name", "axis")))
+
+
+def last_values(run: Run) -> dict[str, float | str | None]:
+    """Return the last value of every series, in the merged view."""
+    found = _last(run, [Span(a, -math.inf, math.inf) for a in _newest_first(run)], axis="time")
+    return dict(sorted((_last(run, lineage(run), axis="step") | found).items()))
+
+
+def last_metrics(run: Run) -> dict[str, float | str | None]:
+    """Return the last value of every metric over steps: loss, learning rate, `eval/...`."""
+    return dict(sorted(_last(run, lineage(run), axis="step").items()))
+
+
+def _newest_first(run: Run) -> list[int]:
+    return list(run.attempts.order_by("-number").values_list("pk", flat=True))
+
+
+def _last(run: Run, spans: list[Span], axis: str) -> dict[str, float | str | None]:
+    found: dict[str, float | str | None] = {}
+    for span in spans:
+        points = Point.objects.filter(series=OuterRef("pk"), x__gt=_finite(span.after), x__lte=_finite(span.upto))
+        newest = points.order_by("-x")
+        rows = Series.objects.filter(attempt=span.attempt, axis=axis).annotate(
+            x=Subquery(newest.values("x")[:1]),
+            value=Subquery(newest.values("value")[:1]),
+            odd=Subquery(newest.values("odd")[:1]),
+        )
+        for row in rows:
+            if row.x is not None:
+                found.setdefault(row.name, row.odd or row.value)
+    return found
+
+
+def _finite(x: float) -> float:
+    """Databases disagree on infinity too."""
+    return max(-1e300, min(1e300, x))
+
+
+def read(run: Run, name: str, points: int = 1500) -> Reading | None:
+    """Return the series in at most about `points` points, and every one that is not finite; None: no such series.
+
+    The axis is cut into points / 4 buckets; of each the first, least, greatest and last point stay, so a spike
+    of one step is seen at every zoom.
+    """
+    parts = list(Series.objects.filter(attempt__run=run, name=name).values_list("pk", "attempt_id", "axis"))
+    if not parts:
+        return None
+    axis = parts[0][2]
+    spans = {span.attempt: span for span in lineage(run)}
+    if axis == "time":
+        spans = {attempt: Span(attempt, -math.inf, math.inf) for _, attempt, _ in parts}
+    where = [(pk, spans[attempt]) for pk, attempt, _ in parts if attempt in spans]
+    rows = _rows(where, points) if where else []
+    steps = [int(x) if axis == "step" else x for x, _, _ in rows]
+    return Reading(name, axis, steps, [odd or value for _, value, odd in rows])
+
+
+def _rows(where: list[tuple[int, Span]], points: int) -> list[Row]:
+    table = connection.ops.quote_name(Point._meta.db_table)
+    condition = " OR ".join("(series_id = %s AND x > %s AND x <= %s)" for _ in where)
+    params = [p for pk, span in where for p in (pk, _finite(span.after), _finite(span.upto))]
+    chosen = f"SELECT x, value, odd FROM {table} WHERE {condition}"  # noqa: S608  names of ours alone
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT COUNT(*), MIN(x), MAX(x) FROM ({chosen}) AS chosen", params)  # noqa: S608
+        count, low, high = cursor.fetchone()
+        if count <= points:
+            cursor.execute(f"{chosen} ORDER BY x", params)
+            return cursor.fetchall()
+        width = (high - low) / max(1, points // PER_BUCKET) or 1.0
+        cursor.execute(_BUCKETS.format(chosen=chosen), [*params, low, width])
+        return cursor.fetchall()
+
+
+# CAST truncates in SQLite and rounds in PostgreSQL: either way the axis is cut into buckets of one width.
+# The second grouping finds where the extremes are: a join alone would return all of a series that is constant.
+_BUCKETS = """
+WITH chosen AS ({chosen}),
+placed AS (SELECT x, value, odd, CAST((x - %s) / %s AS INTEGER) AS bucket FROM chosen),
+bounds AS (
+    SELECT bucket, MIN(value) AS least, MAX(value) AS greatest, MIN(x) AS first, MAX(x) AS last
+    FROM placed GROUP BY bucket
+),
+kept AS (
+    SELECT placed.bucket AS bucket, first, last,
+           MIN(CASE WHEN value = least THEN x END) AS x_least, MIN(CASE WHEN value = greatest THEN x END) AS x_greatest
+    FROM placed JOIN bounds ON placed.bucket = bounds.bucket GROUP BY placed.bucket, first, last
+)
+SELECT x, value, odd FROM placed JOIN kept ON placed.bucket = kept.bucket
+WHERE odd <> '' OR x = first OR x = last OR x = x_least OR x = x_greatest
+ORDER BY x
+"""
