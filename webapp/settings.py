@@ -78,6 +78,8 @@ DATABASES = {
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+    # A file, as in use: a database in memory knows no WAL, and its writers fail instead of queueing.
+    DATABASES["default"]["TEST"] = {"NAME": str(STATE_DIR / "test.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.secret("SHARDBOARD_REDIS_URL") or "redis://127.0.0.1:6379/0"
