@@ -1,0 +1,122 @@
+"""Fine-tune: `python -m training sft <recipe.json>`, started by `accelerate launch` on every rank.
+
+    accelerate launch --config_file <job>/accelerate.yaml -m training sft <job>/recipe.json
+
+Reads spec.job.TrainJob; writes events into its `events` and checkpoints into its `checkpoints`. A file `stop`
+beside the events ends it at the end of its step, with a save. Exit status: 0 completed or stopped, else 1;
+the last event, `finished`, says why.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path, PurePosixPath
+
+import torch.distributed as dist
+from transformers import PreTrainedModel
+
+from . import data
+from .callbacks import Brake, Narrator
+from .cpu_fsdp import accelerator_present, shard_on_cpu
+from .endings import reason_for, sentence
+from .journal import Journal
+from .load import load_model, load_tokenizer
+from .ranks import Ranks
+from .resume import check_resume
+from .saver import Saver
+from .spec.events import Kind
+from .spec.faults import SENTENCES, Reason
+from .spec.folder import JobFolder
+from .spec.job import TrainJob
+from .spec.lint import Problem, Refused, problems_on
+from .trainer import Sft, arguments
+
+GOOD = (Reason.COMPLETED, Reason.STOPPED)
+
+
+def main(argv: list[str]) -> int:
+    """Train; return the exit status."""
+    try:
+        (path,) = argv
+        job = TrainJob.model_validate_json(Path(path).read_bytes())
+    except (ValueError, OSError) as error:
+        print(f"usage: python -m training sft <recipe.json>\n{error}", file=sys.stderr)
+        return 2
+    journal = Journal(job.events)
+    try:
+        return train(job, journal)
+    # Whatever ended this rank is told before it is gone; a distributed save raises no Exception.
+    except BaseException as error:  # noqa: BLE001
+        traceback.print_exc()
+        journal.emit_first(Kind.FINISHED, reason=reason_for(error), text=sentence(error))
+        return 1
+
+
+def train(job: TrainJob, journal: Journal) -> int:
+    """Build, train, close; return the exit status. Raises what ended it."""
+    accelerator = check_launch(job)
+    story = journal if os.environ["RANK"] == "0" else None
+    tell(story, "loading")
+    args = arguments(job, accelerator=accelerator)
+    ranks = Ranks(job.node_rank, args.local_process_index)
+    check_resume(job, ranks, journal)
+    tokenizer = load_tokenizer(job)
+    model = load_model(job, tokenizer)
+    tell(story, "tokenising")
+    brake = Brake(stop_request(job), job.recipe.limits.non_finite_steps, ranks)
+    trainer = Sft(
+        model=model,
+        args=args,
+        processing_class=tokenizer,
+        train_dataset=data.load(job.train, job.recipe.data),
+        eval_dataset=data.load(job.test, job.recipe.data) if job.test else None,
+        callbacks=[brake, *([Narrator(story, facts(model, ranks))] if story else [])],
+        saver=Saver(job.checkpoints, job.recipe.checkpoints.keep, ranks, journal),
+        brake=brake,
+        story=story,
+    )
+    brake.listen()
+    trainer.train(resume_from_checkpoint=job.resume_from or None)
+    if story:
+        story.emit(Kind.FINISHED, trainer.state.global_step, reason=brake.reason, text=SENTENCES[brake.reason])
+    ranks.gather(None)  # a rank that leaves early looks like a failure to the others
+    dist.destroy_process_group()
+    return 0 if brake.reason in GOOD else 1
+
+
+def check_launch(job: TrainJob) -> bool:
+    """Tell whether to train on accelerators. Raises Refused where this launch can't shard."""
+    on_cpu = os.environ.get("ACCELERATE_USE_CPU", "false").lower() == "true"
+    if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() != "true":
+        raise Refused([Problem("launch", "FSDP is not configured", "Start it with accelerate launch, as in --help.")])
+    if found := problems_on(job.recipe, accelerator=not on_cpu):
+        raise Refused(found)
+    if not on_cpu and not accelerator_present():
+        raise Refused([Problem("launch", "torch sees no accelerator on this node", "Set use_cpu to true.")])
+    if on_cpu and os.environ.get("WORLD_SIZE", "1") == "1":
+        raise Refused([Problem("launch", "sharding on CPU needs two ranks at least", "Take a node more, or a rank.")])
+    if on_cpu:
+        shard_on_cpu()
+    return not on_cpu
+
+
+def stop_request(job: TrainJob) -> Path:
+    """Return the file whose presence asks this node's ranks to stop."""
+    return Path(JobFolder(PurePosixPath(job.events).parent).stop)
+
+
+def tell(story: Journal | None, phase: str) -> None:
+    if story:
+        story.emit(Kind.PHASE, name=phase)
+
+
+def facts(model: PreTrainedModel, ranks: Ranks) -> dict[str, int]:
+    """Return what is only known before sharding, and where training runs."""
+    return {
+        "world_size": ranks.world_size,
+        "nodes": ranks.nodes,
+        "parameters": model.num_parameters(),
+        "trainable": model.num_parameters(only_trainable=True),
+    }
