@@ -14,8 +14,6 @@ from .ranks import Ranks
 from .spec.events import Kind, number
 from .spec.faults import Reason
 
-RENAMED = {"num_tokens": "tokens"}
-
 
 class Narrator(TrainerCallback):
     """Writes what the Trainer reports, on the first rank. Steps count from 1; times are seconds."""
@@ -70,7 +68,7 @@ def master_dtype(optimizer: Any) -> str:
 
 def numbers(values: dict[str, Any]) -> dict[str, float]:
     """Return the numbers among `values`, NaN included."""
-    return {RENAMED.get(name, name): found for name, value in values.items() if (found := number(value)) is not None}
+    return {name: found for name, value in values.items() if (found := number(value)) is not None}
 
 
 class Brake(TrainerCallback):

@@ -44,16 +44,16 @@ def load(path: str, data: Data) -> Dataset:
     return rows
 
 
-def _stamp(path: str) -> list[int]:
+def _stamp(path: str) -> str:
     """Return what tells this file from another that stood under its name, so that no stale cache is read."""
     try:
         found = Path(path).stat()
     except OSError as error:
         raise bad(path, 0, error.strerror or str(error), "Put the data set on this node again.") from None
-    return [found.st_size, found.st_mtime_ns]
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def read_rows(path: str, format: str, text_field: str, stamp: list[int]) -> Iterator[dict[str, Any]]:
+def read_rows(path: str, format: str, text_field: str, stamp: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of `path` as training reads them; raise BadData at the first that it can't.
 
     `stamp` only tells caches apart.

@@ -25,11 +25,12 @@ class Saver:
         self.keep = keep
         self.ranks = ranks
         self.journal = journal
-        self.owner = ranks.is_local_main and (ranks.is_main or not self._shared_with_main())
-        """Whether this rank writes, and deletes, what is common to the ranks of one disk."""
+        shared = self._shared_with_main()  # asked by all ranks, whatever they are
+        self.owner = ranks.is_main or (ranks.is_local_main and not shared)
+        """Whether this rank deletes on its disk: one rank a disk."""
 
     def _shared_with_main(self) -> bool:
-        """Tell whether this node sees the first node's folder: a shared disk, where one rank writes for all."""
+        """Tell whether this node sees the first node's folder: a shared disk, where the first rank deletes for all."""
         name = self.ranks.gather(f".seen-{uuid.uuid4().hex}")[0]
         if self.ranks.is_main:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -72,8 +73,8 @@ class Saver:
         return None
 
     def _own_files(self, folder: Path) -> list[str]:
-        """Name the files this rank answers for: its own shards, and as owner the common ones."""
-        mine = {self.ranks.rank, None} if self.owner else {self.ranks.rank}
+        """Name the files this rank answers for: its own shards, and as the first rank the common ones."""
+        mine = {self.ranks.rank, None} if self.ranks.is_main else {self.ranks.rank}
         return [name for name in checkpoints.file_names(folder) if checkpoints.shard_rank(name) in mine]
 
     def _manifest(self, step: int, facts: dict[str, checkpoints.FileFacts]) -> checkpoints.Manifest:

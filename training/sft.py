@@ -14,7 +14,9 @@ import sys
 import traceback
 from pathlib import Path, PurePosixPath
 
+import datasets
 import torch.distributed as dist
+import transformers
 from transformers import PreTrainedModel
 
 from . import data
@@ -57,7 +59,8 @@ def main(argv: list[str]) -> int:
 def train(job: TrainJob, journal: Journal) -> int:
     """Build, train, close; return the exit status. Raises what ended it."""
     accelerator = check_launch(job)
-    story = journal if os.environ["RANK"] == "0" else None
+    story = journal if os.environ.get("RANK") == "0" else None
+    quiet()
     tell(story, "loading")
     args = arguments(job, accelerator=accelerator)
     ranks = Ranks(job.node_rank, args.local_process_index)
@@ -88,23 +91,27 @@ def train(job: TrainJob, journal: Journal) -> int:
 
 def check_launch(job: TrainJob) -> bool:
     """Tell whether to train on accelerators. Raises Refused where this launch can't shard."""
-    on_cpu = os.environ.get("ACCELERATE_USE_CPU", "false").lower() == "true"
+    accelerator = accelerator_present()
     if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() != "true":
         raise Refused([Problem("launch", "FSDP is not configured", "Start it with accelerate launch, as in --help.")])
-    if found := problems_on(job.recipe, accelerator=not on_cpu):
+    if found := problems_on(job.recipe, accelerator=accelerator):
         raise Refused(found)
-    if not on_cpu and not accelerator_present():
-        raise Refused([Problem("launch", "torch sees no accelerator on this node", "Set use_cpu to true.")])
-    if on_cpu and os.environ.get("WORLD_SIZE", "1") == "1":
-        raise Refused([Problem("launch", "sharding on CPU needs two ranks at least", "Take a node more, or a rank.")])
-    if on_cpu:
+    if not accelerator:
+        if os.environ.get("WORLD_SIZE", "1") == "1":
+            raise Refused([Problem("launch", "sharding on CPU needs two ranks", "Take a node more, or a rank.")])
         shard_on_cpu()
-    return not on_cpu
+    return accelerator
 
 
 def stop_request(job: TrainJob) -> Path:
     """Return the file whose presence asks this node's ranks to stop."""
     return Path(JobFolder(PurePosixPath(job.events).parent).stop)
+
+
+def quiet() -> None:
+    """Keep progress bars out of the log: the events tell the same."""
+    datasets.disable_progress_bars()
+    transformers.logging.disable_progress_bar()
 
 
 def tell(story: Journal | None, phase: str) -> None:

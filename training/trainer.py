@@ -45,7 +45,7 @@ def arguments(job: TrainJob, *, accelerator: bool) -> SFTConfig:
         save_strategy="steps",
         save_steps=recipe.checkpoints.every_steps,
         save_total_limit=None,  # the Trainer would delete the last complete one for a torn one
-        gradient_checkpointing=False,  # FSDP's own does it: accelerate.yaml is the one place
+        activation_checkpointing=False,  # FSDP's own does it: accelerate.yaml is the one place
         dataloader_pin_memory=accelerator,
         report_to="none",
         disable_tqdm=True,
@@ -60,7 +60,6 @@ class Sft(SFTTrainer):
         self.saver = saver
         self.brake = brake
         self.story = story
-        self.args.save_on_each_node = saver.owner  # the one rank a disk that writes what is common
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         loss: torch.Tensor = super().training_step(*args, **kwargs)
