@@ -18,7 +18,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     /opt/shardboard/bin/pip install -c /build/constraints.txt -r /build/webapp/requirements.txt
 
 FROM python:3.11-slim-bookworm
-RUN useradd --system --uid 10001 --user-group --home-dir /nonexistent --shell /usr/sbin/nologin shardboard && \
+RUN useradd --uid 10001 --user-group --home-dir /nonexistent --shell /usr/sbin/nologin shardboard && \
     install -d -o shardboard -g shardboard /state /secrets
 ENV PATH=/opt/shardboard/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     SHARDBOARD_STATE=/state HF_HUB_OFFLINE=1 HF_HOME=/tmp/huggingface
