@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,13 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from tests.training import sharded
-from training.export import cli, proof
+from training.export import cli, proof, prove
 from training.export.outcome import Failure
 from training.spec.events import Event, parse
 from training.spec.job import ExportJob
@@ -122,6 +124,19 @@ def spoil(folder: Path, change: str) -> None:
     save_file(tensors, path, metadata={"format": "pt"})
 
 
+def judged(job: ExportJob, folder: Path, scratch: Path, *, size: int = 1) -> dict[str, Any]:
+    """Run the proof's own program here, where torch is loaded already, and return its result."""
+    request = {"job": job.model_dump(mode="json"), "folder": str(folder), "bytes": size, "memory": 1 << 40}
+    (scratch / "request.json").write_text(json.dumps(request))
+    assert prove.main([str(scratch / "request.json"), str(scratch / "result.json")]) == 0
+    result: dict[str, Any] = json.loads((scratch / "result.json").read_text())
+    return result
+
+
+def failed(result: dict[str, Any]) -> str:
+    return next(check["name"] for check in result["checks"] if not check["passed"])
+
+
 @pytest.mark.parametrize(
     ("change", "check"),
     [("value", "compare"), ("name", "load"), ("shape", "load"), ("dtype", "compare"), ("infinite", "forward")],
@@ -129,20 +144,47 @@ def spoil(folder: Path, change: str) -> None:
 def test_the_proof_finds(exported, tmp_path, change, check):
     folder = shutil.copytree(exported.out, tmp_path / "spoilt")
     spoil(folder, change)
-    with pytest.raises(Failure, match=f"^{check}: ") as caught:
-        proof.prove(exported, folder, 1)
-    assert caught.value.reason == "proof"
+    assert failed(judged(exported, folder, tmp_path)) == check
+
+
+def test_the_proof_finds_another_dtype_in_config_and_files(exported, tmp_path):
+    result = judged(exported.model_copy(update={"dtype": "bfloat16"}), Path(exported.out), tmp_path)
+    assert failed(result) == "load"
 
 
 def test_the_proof_finds_another_tokenizer(exported, tmp_path):
     folder = shutil.copytree(exported.out, tmp_path / "spoilt")
     (folder / "chat_template.jinja").write_text("{{ messages }}")
-    with pytest.raises(Failure, match="tokenizer: differs from the base model's in chat"):
+    result = judged(exported, folder, tmp_path)
+    assert failed(result) == "tokenizer"
+    assert "differs from the base model's in chat" in result["checks"][-1]["detail"]
+
+
+def test_a_model_larger_than_memory_is_not_loaded_and_the_proof_says_so(exported, tmp_path):
+    result = judged(exported, Path(exported.out), tmp_path, size=1 << 50)
+    assert "takes 1,125,899,906,842,624 bytes of memory" in result["not_compared"]
+    assert result["largest_difference"] is None
+    assert [(c["name"], c["passed"]) for c in result["checks"]] == [("headers", True), ("tokenizer", True)]
+
+
+@pytest.mark.parametrize("change", ["name", "shape", "dtype"])
+def test_the_headers_alone_show(exported, tmp_path, change):
+    folder = shutil.copytree(exported.out, tmp_path / "spoilt")
+    spoil(folder, change)
+    assert failed(judged(exported, folder, tmp_path, size=1 << 50)) == "headers"
+
+
+def test_what_the_fresh_process_found_ends_the_export(exported, tmp_path):
+    folder = shutil.copytree(exported.out, tmp_path / "spoilt")
+    spoil(folder, "value")
+    with pytest.raises(Failure, match=r"^compare: largest difference") as caught:
         proof.prove(exported, folder, 1)
+    assert caught.value.reason == "proof"
 
 
-def test_a_model_larger_than_memory_is_not_loaded_and_the_proof_says_so(exported):
-    found = proof.prove(exported, Path(exported.out), 1 << 50)
-    assert "1,125,899,906,842,624 bytes of memory" in found["not_compared"]
-    assert found["largest_difference"] is None
-    assert [c["name"] for c in found["checks"]] == ["headers", "tokenizer"]
+def test_a_fresh_process_that_ends_early_ends_the_export(exported, tmp_path):
+    folder = shutil.copytree(exported.out, tmp_path / "spoilt")
+    (folder / "config.json").unlink()
+    with pytest.raises(Failure, match=r"^load: the fresh process ended with status 1") as caught:
+        proof.prove(exported, folder, 1)
+    assert caught.value.reason == "proof"

@@ -13,7 +13,7 @@ from .blueprint import blueprint, check, load_config
 from .distcp import Checkpoint
 from .manifest import MODEL_FOLDER
 from .meter import Meter
-from .stream import Written
+from .place import Written
 
 
 class Assembly:

@@ -7,10 +7,23 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .outcome import refuse
-from .stream import Written
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished file: its size in bytes and its SHA-256."""
+
+    name: str
+    size: int
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 def clear(out: Path) -> None:

@@ -96,6 +96,7 @@ def _load(job: ExportJob, folder: Path, sheet: Sheet) -> Any:
         folder,
         dtype="auto",
         output_loading_info=True,
+        ignore_mismatched_sizes=True,  # so that they come back by name, to be refused below
         local_files_only=True,
         trust_remote_code=job.trust_remote_code,
     )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -17,23 +15,12 @@ from .blueprint import Blueprint
 from .distcp import Checkpoint, Stored
 from .layout import File, Item
 from .outcome import Failure
+from .place import Written
 
 CODES = {
     torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL",
     torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Written:
-    """A finished file: its size in bytes and its SHA-256."""
-
-    name: str
-    size: int
-    sha256: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def target_dtype(stored: Stored, chosen: torch.dtype) -> torch.dtype:
@@ -60,6 +47,7 @@ def write(
             out.write(data)
             digest.update(data)
             on_bytes(len(data))
+            del data  # or two pieces would be in memory while the next one is read
         out.flush()
         os.fsync(out.fileno())
         size = out.tell()
@@ -80,23 +68,30 @@ def check_ties(plan: Blueprint, source: Checkpoint) -> None:
             )
 
 
-def _bytes(file: File, source: Checkpoint, chosen: torch.dtype) -> Iterator[Any]:
-    yield file.header
+def _bytes(file: File, source: Checkpoint, chosen: torch.dtype) -> Iterator[memoryview]:
+    yield memoryview(file.header)
     for entry in file.items:
         dtype = target_dtype(source.tensors[entry.name], chosen)
-        for block in source.blocks(entry.name):
-            yield _raw(_finite(entry.name, block, block.to(dtype)))
+        yield from (_raw(_converted(entry.name, block, dtype)) for block in source.blocks(entry.name))
 
 
-def _finite(name: str, block: torch.Tensor, converted: torch.Tensor) -> torch.Tensor:
-    if bool(torch.isfinite(converted).all()):
+def _converted(name: str, block: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    converted = block.to(dtype)
+    if _finite(converted):
         return converted
-    if bool(torch.isfinite(block).all()):
+    if _finite(block):
         largest = float(block.abs().max())
         why = f"holds values up to {largest:g}, too large for {converted.dtype}; export as bfloat16 or float32"
     else:
         why = "holds values that are not finite; export an earlier checkpoint"
     raise Failure(Reason.PROOF, f"finite: {name} {why}")
+
+
+def _finite(tensor: torch.Tensor) -> bool:
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    # one pass and no mask of the tensor's size; NaN comes through as both
+    return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
 
 
 def _raw(tensor: torch.Tensor) -> memoryview:
