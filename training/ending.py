@@ -25,6 +25,11 @@ GPU_MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLO
 DISK = re.compile(r"No space left on device|\[Errno 28\]")
 # The launcher's account of a failure that a rank explains better.
 LAUNCHER = re.compile(r"ChildFailedError|CalledProcessError|SignalException|ProcessRaisedException")
+# What a rank says whose neighbour ended first: true, and not why the job ended.
+NEIGHBOUR = re.compile(
+    r"Connection closed by peer|Connection reset by peer|ncclRemoteError|remote process exited"
+    r"|Broken pipe|Socket Timeout|caused by a remote worker"
+)
 CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 
 
@@ -65,12 +70,12 @@ def _evidence(folder: JobFolder, outcome: Outcome, said: str) -> tuple[Reason, s
     log = read_log(folder)
     if killed := _killed(outcome, log):
         return Reason.KILLED_BY_HOST, f"{killed}; {outcome.memory}".removesuffix("; ")
-    text = said or failure(log) or _status(outcome, log)
+    text = _best([said, *failures(log)]) or _status(outcome, log)
     if GPU_MEMORY.search(log):
         return Reason.OUT_OF_GPU_MEMORY, text
     if DISK.search(log):
         return Reason.DISK_FULL, text
-    return Reason.RANK_FAILED, text
+    return (Reason.PEER_ENDED if NEIGHBOUR.search(text) else Reason.RANK_FAILED), text
 
 
 def _killed(outcome: Outcome, log: str) -> str:
@@ -110,8 +115,14 @@ def read_log(folder: JobFolder) -> str:
     return "\n".join(RANK_PREFIX.sub("", line) for line in text.split("\n"))
 
 
-def failure(log: str) -> str:
-    """Return the last line of the first traceback that is not the launcher's own; "" where there is none."""
+def _best(lines: list[str]) -> str:
+    """Return the first line that tells of a rank's own failure, else of a neighbour's, else ""."""
+    told = [line for line in lines if line]
+    return next((line for line in told if not NEIGHBOUR.search(line)), told[0] if told else "")
+
+
+def failures(log: str) -> list[str]:
+    """Return the last line of every traceback that is not the launcher's own, in the log's order."""
     lines = log.split("\n")
     found = []
     for start in (n for n, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")):
@@ -119,4 +130,4 @@ def failure(log: str) -> str:
         # an exception that another one followed up is told by that one
         if last is not None and not any(line.startswith(CHAINED) for line in lines[last + 1 : last + 4]):
             found.append(lines[last].strip())
-    return next((line for line in found if not LAUNCHER.search(line)), "")
+    return [line for line in found if not LAUNCHER.search(line)]

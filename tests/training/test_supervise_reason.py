@@ -70,7 +70,13 @@ def test_a_rank_that_lost_its_neighbour_does_not_hide_the_killed_one(folder: Job
     Journal(Path(folder.events)).emit("finished", 3, reason="rank_failed", text="Connection closed by peer")
     log = ELASTIC.format(code=-9)
     assert found(folder, log, Outcome(1, None))[0] == "killed_by_host"
-    assert found(folder, "", Outcome(1, None)) == ("rank_failed", "Connection closed by peer")
+    own = traceback("ValueError: bad row", "[rank1]: ")
+    assert found(folder, own, Outcome(1, None)) == ("rank_failed", "ValueError: bad row")
+
+
+def test_a_rank_that_only_lost_its_neighbour_says_so(folder: JobFolder) -> None:
+    line = "RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:231."
+    assert found(folder, traceback(line, "[rank0]: "), Outcome(1, None)) == ("peer_ended", line)
 
 
 def test_what_we_ended_is_not_the_hosts_doing(folder: JobFolder) -> None:
