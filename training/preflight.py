@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .interfaces import interfaces
+from .memory import memory
 
 PYTHON = (3, 11)
 # name in the answer: distribution. The needed ones are a problem when missing; the others are a choice.
@@ -55,13 +56,15 @@ def main(argv: list[str]) -> int:
 def preflight(scratch: Path) -> dict[str, Any]:
     """Return everything known about this node. Sizes in bytes, `clock` in seconds since the epoch."""
     problems: list[dict[str, str]] = []
+    ram = memory()
     return {
         "hostname": socket.gethostname(),
         "clock": time.time(),
         **_python(problems),
         "gpus": _gpus(problems),
         "cores": len(os.sched_getaffinity(0)),
-        **_ram(),
+        "ram_total": ram.total,
+        "ram_available": ram.available,
         **_scratch(scratch, problems),
         "interfaces": interfaces(),
         "problems": problems,
@@ -131,12 +134,6 @@ def _gpus(problems: list[dict[str, str]]) -> list[dict[str, Any]]:
 def _gpu(row: list[str]) -> dict[str, Any]:
     index, name, total, used = row
     return {"index": int(index), "name": name, "memory_total": int(total) * MIB, "memory_used": int(used) * MIB}
-
-
-def _ram() -> dict[str, int]:
-    lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-    return {"ram_total": kib["MemTotal"] * 1024, "ram_available": kib["MemAvailable"] * 1024}
 
 
 def _scratch(scratch: Path, problems: list[dict[str, str]]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import psutil
 
+from .memory import memory
 from .processes import descendants, environment
 
 GIB = 1 << 30
@@ -28,12 +29,12 @@ class Sampler:
 
     def take(self) -> dict[str, Any]:
         """Return the figures of now: bytes, cpu as a share 0..1 since the last sample, load of the last minute."""
-        memory = psutil.virtual_memory()
-        used = memory.total - memory.available
-        self.ram_total, self.peak_ram = memory.total, max(self.peak_ram, used)
+        total, available = memory()
+        used = total - available
+        self.ram_total, self.peak_ram = total, max(self.peak_ram, used)
         return {
             "ram_used": used,
-            "ram_total": memory.total,
+            "ram_total": total,
             **self._disk(),
             "cpu": round(self._cpu(), 4),
             "load": os.getloadavg()[0],
@@ -41,7 +42,7 @@ class Sampler:
             "gpus": self._gpus.take(),
         }
 
-    def memory(self) -> str:
+    def peaks(self) -> str:
         """Return a sentence about the most memory seen; "" before the first sample."""
         if not self.ram_total:
             return ""

@@ -89,7 +89,7 @@ class Supervisor:
             sampling.close()
         code = child.returncode
         outcome = ending.Outcome(
-            code if code >= 0 else None, -code if code < 0 else None, by_us, sampling.sampler.memory()
+            code if code >= 0 else None, -code if code < 0 else None, by_us, sampling.sampler.peaks()
         )
         return ending.find(self.folder, outcome)
 
