@@ -205,3 +205,23 @@ def test_a_taken_port_is_an_error_in_words(host: Host, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert str(host.about["port"]) in done.stderr
+
+
+async def test_a_supervisor_outlives_the_connection_that_started_it(host: Host, tmp_path: Path) -> None:
+    folder = tmp_path / "scratch/runs/1/1/node0"
+    folder.mkdir(parents=True)
+    job = {"argv": ["sleep", "600"], "disk": str(tmp_path), "sample_seconds": 0.05, "grace_seconds": 1}
+    (folder / "job.json").write_text(json.dumps(job))
+    training = f"PYTHONPATH={ROOT} {sys.executable} -m training"
+    async with host.connect() as connection:
+        started = await connection.run(f"{training} start {folder}", check=True)
+        assert json.loads(str(started.stdout))["state"] == "started"
+        connection.abort()
+    samples = folder / "samples.jsonl"
+    before = samples.stat().st_size if samples.exists() else 0
+    await until(lambda: samples.exists() and samples.stat().st_size > before)
+    async with host.connect() as connection:
+        assert json.loads(str((await connection.run(f"{training} status {folder}")).stdout))["state"] == "running"
+        ended = await connection.run(f"{training} signal {folder} kill", check=True)
+        assert json.loads(str(ended.stdout)) == {"processes": []}
+    assert json.loads((folder / "exit.json").read_text())["reason"] == "stopped_unsaved"
