@@ -152,7 +152,9 @@ async def test_a_follower_streams_and_ends_with_its_connection(host: Host, tmp_p
 
 
 async def test_a_closed_channel_ends_the_whole_group_but_no_other_session(host: Host) -> None:
-    script = "sleep 600 & echo $!; setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $!; wait"
+    # the other session's process says its number itself, once it is there
+    away = "setsid sh -c 'echo $$; exec sleep 600 >/dev/null 2>&1 </dev/null'"
+    script = f"sleep 600 & echo $!; {away} & wait"
     async with host.connect() as connection:
         process = await connection.create_process(script)
         inside, outside = [int(await process.stdout.readline()) for _ in range(2)]
