@@ -9,13 +9,13 @@ http = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402  models load only after the line above
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
 from webapp.runs.routing import websocket_urlpatterns  # noqa: E402
+from webapp.security import allowed_origins_only  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        "websocket": allowed_origins_only(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -1,11 +1,20 @@
 """Addresses of the site."""
 
 from django.contrib import admin
-from django.urls import path
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import include, path
+from django.views.generic import RedirectView
 
 from webapp.api.site import urls as api
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="runs:list")),
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/", include("webapp.accounts.urls")),
+    path("runs/", include("webapp.runs.urls")),
+    path("datasets/", include("webapp.datasets.urls")),
+    path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),
     path("api/v1/", api),
 ]

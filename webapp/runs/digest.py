@@ -24,19 +24,20 @@ def take(stream: Stream, events: Sequence[Event]) -> None:
 def _numbers(stream: Stream, events: Iterable[Event]) -> Numbers:
     found: Numbers = defaultdict(dict)
     for event in events:
-        for name, axis, x, value in _readings(stream, event):
+        for name, axis, x, value in readings(event):
             found[name, axis][x] = value
     return found
 
 
-def _readings(stream: Stream, event: Event) -> Iterable[tuple[str, str, float, float]]:
+def readings(event: Event) -> Iterable[tuple[str, str, float, float]]:
+    """Yield (series, axis, x, value) for every number of `event` that is drawn."""
     if event.kind in (Kind.METRICS, Kind.EVALUATION) and event.step is not None:
         prefix = "eval/" if event.kind == Kind.EVALUATION else ""
         for key, raw in event.data.items():
             if (value := number(raw)) is not None:
                 yield f"{prefix}{key}", "step", float(event.step), value
-    elif event.kind == Kind.SAMPLE and stream.export_id is None:
-        yield from _sample_readings(f"node{stream.source.partition('@')[2]}", event)
+    elif event.kind == Kind.SAMPLE and event.source.startswith("node@"):
+        yield from _sample_readings(f"node{event.source.partition('@')[2]}", event)
 
 
 def _sample_readings(node: str, event: Event) -> Iterable[tuple[str, str, float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -65,6 +66,11 @@ class Run(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def took(self) -> timedelta | None:
+        """From the first step of its first attempt to its end; None while either is missing."""
+        return self.ended_at - self.started_at if self.ended_at and self.started_at else None
 
     @property
     def can_stop(self) -> bool:

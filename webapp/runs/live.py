@@ -1,0 +1,90 @@
+"""What an open page has not seen yet: built from the journal alone, whose number is the only cursor.
+
+The socket and the fallback poll send the same batch. Points come in it as they are; of everything else
+it says only which parts of the page have changed, and the page asks for those parts again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from training.spec.events import Kind, strict
+
+from .digest import readings
+from .models import Attempt, Event
+
+LIMIT = 500
+
+# Parts of the page (templates/runs/parts/) that a kind of event changes; `charts` stands for all their points.
+CHANGES: dict[str, tuple[str, ...]] = {
+    Kind.PHASE: ("header",),
+    Kind.STARTED: ("header", "facts", "charts"),
+    Kind.METRICS: ("header",),
+    Kind.WARNING: ("header",),
+    Kind.SAMPLE: ("memory",),
+    Kind.CHECKPOINT: ("checkpoints", "actions"),
+    Kind.CHECKPOINT_DELETED: ("checkpoints", "actions"),
+    Kind.EXIT: ("header", "history"),
+    Kind.FINISHED: ("header",),
+    "state": ("header", "actions", "history", "checkpoints", "charts"),
+    "export": ("exports", "checkpoints"),
+}
+# Colours and cursor moves of terminals (ECMA-48), and titles (OSC).
+ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def batch(run_id: int, after: int, limit: int = LIMIT) -> dict[str, Any]:
+    """Return at most `limit` events past number `after`, as an open page takes them; strict JSON.
+
+    {"cursor": n, "more": bool, "points": {series: [[x, value or "NaN"]...]},
+     "log": [{"number", "source", "text"}], "changed": [part...], "step": n or null}
+    """
+    rows = list(Event.objects.filter(run_id=run_id, number__gt=after).order_by("number")[: limit + 1])
+    more, rows = len(rows) > limit, rows[:limit]
+    newest = Attempt.objects.filter(run_id=run_id).order_by("-number").values_list("pk", flat=True).first()
+    return {
+        "cursor": rows[-1].number if rows else after,
+        "more": more,
+        "points": _points([row for row in rows if row.attempt_id == newest]),
+        "log": [log_entry(row) for row in rows if is_log(row)],
+        "changed": _changed(rows, newest),
+        "step": max((row.step or 0 for row in rows if row.kind == Kind.METRICS and row.attempt_id == newest), default=None),
+    }
+
+
+def _points(rows: Iterable[Event]) -> dict[str, list[list[Any]]]:
+    points: dict[str, list[list[Any]]] = {}
+    for row in rows:
+        for name, _, x, value in readings(row):
+            points.setdefault(name, []).append([x, strict(value)])
+    return points
+
+
+def _changed(rows: Iterable[Event], newest: int | None) -> list[str]:
+    parts: dict[str, None] = {}
+    for row in rows:
+        if row.source.startswith("export"):
+            parts |= dict.fromkeys(CHANGES["export"])
+            continue
+        parts |= dict.fromkeys(CHANGES.get(row.kind, ()))
+        if row.attempt_id != newest and row.kind in (Kind.METRICS, Kind.EVALUATION):
+            parts["charts"] = None  # a late line of an older attempt: the whole picture is drawn again
+    return list(parts)
+
+
+def is_log(row: Event) -> bool:
+    return row.source.startswith("log@")
+
+
+def log_entry(row: Event) -> dict[str, Any]:
+    """Return one piece of log as a page shows it."""
+    return {"number": row.number, "source": f"node {row.source.partition('@')[2]}", "text": plain(row.data.get("text", ""))}
+
+
+def plain(text: str) -> str:
+    """Return `text` without a terminal's colours; of a line overwritten by carriage returns, what stood last."""
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in ANSI.sub("", text).split("\n"))
+    return CONTROL.sub("", "\n".join(lines))

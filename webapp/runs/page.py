@@ -1,0 +1,182 @@
+"""What each part of a run page shows. The first page and every refresh of a part are made from the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from training.spec.events import Kind
+
+from . import actions
+from .files import launch_files
+from .live import log_entry
+from .models import Attempt, Checkpoint, Event, Export, Point, Run
+from .states import ON_NODES, RunState
+
+LOG_LINES = 400
+LOG_EVENTS = 200
+Context = dict[str, Any]
+
+
+def header(run: Run) -> Context:
+    attempt = run.attempt
+    first, last = losses(run)
+    return {
+        "first_loss": first.shown if first else None,
+        "last_loss": last.shown if last else None,
+        "left": time_left(run, attempt),
+        "phase": _newest(attempt, Kind.PHASE),
+        "warning": _newest(attempt, Kind.WARNING),
+        "unreachable": attempt.placements.exclude(unreachable_since=None).select_related("node") if attempt else [],
+        "attempt": attempt,
+        "failed_ranks": _failed_ranks(run, attempt),
+    }
+
+
+def losses(run: Run) -> tuple[Point | None, Point | None]:
+    """Return the run's first loss, and the last one of its newest attempt that has any."""
+    points = Point.objects.filter(series__attempt__run=run, series__name="loss")
+    first = points.order_by("series__attempt__number", "x").first()
+    return first, points.order_by("-series__attempt__number", "-x").first()
+
+
+def time_left(run: Run, attempt: Attempt | None) -> timedelta | None:
+    """Return the time that the steps to come take at this attempt's mean pace; None before it has one."""
+    if attempt is None or attempt.started_at is None or run.state != RunState.RUNNING:
+        return None
+    done = run.step - (attempt.resume_from.step if attempt.resume_from else 0)
+    if done <= 0:
+        return None
+    return (timezone.now() - attempt.started_at) / done * max(0, run.total_steps - run.step)
+
+
+def _newest(attempt: Attempt | None, kind: str) -> Event | None:
+    return attempt.events.filter(kind=kind).order_by("-number").first() if attempt else None
+
+
+def _failed_ranks(run: Run, attempt: Attempt | None) -> list[Any]:
+    if attempt is None or run.state != RunState.FAILED:
+        return []
+    return [p for p in attempt.placements.select_related("node") if p.exit and p.exit.get("code") != 0]
+
+
+def acts(run: Run) -> Context:
+    """What a person may do with the run now."""
+    usable = usable_checkpoints(run)
+    newest = actions.newest_checkpoint(run)
+    return {
+        "can_launch": run.state == RunState.DRAFT,
+        "can_resume": run.can_resume and newest is not None and newest.step < run.total_steps,
+        "newest": newest,
+        "usable": usable,
+        "dtypes": [choice for choice, _ in Export._meta.get_field("dtype").choices or []],
+        "recipe_dtype": run.recipe.get("export", {}).get("dtype", ""),
+    }
+
+
+def usable_checkpoints(run: Run) -> list[Checkpoint]:
+    found = Checkpoint.objects.filter(attempt__run=run, deleted_at=None).exclude(completed_at=None)
+    return list(found.select_related("attempt").order_by("-attempt__number", "-step"))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One memory with its limit, in bytes."""
+
+    label: str
+    used: float
+    total: float
+
+
+@dataclass(frozen=True)
+class NodeMemory:
+    """A node's newest sample. `kind` says which memory the bars are: of GPUs, or of the host where there is none."""
+
+    name: str
+    kind: str
+    bars: list[Bar]
+    sample: Event
+
+
+def memory(run: Run) -> Context:
+    attempt = run.attempt
+    placements = attempt.placements.select_related("node") if attempt else []
+    found = [_node_memory(attempt, placement) for placement in placements]
+    return {"nodes": [node for node in found if node], "on_nodes": run.state in ON_NODES}
+
+
+def _node_memory(attempt: Attempt, placement: Any) -> NodeMemory | None:
+    rows = Event.objects.filter(attempt=attempt, source=f"node@{placement.rank}", kind=Kind.SAMPLE)
+    sample = rows.order_by("-seq").first()
+    if sample is None:
+        return None
+    data = sample.data
+    if gpus := data.get("gpus"):
+        bars = [Bar(f"GPU {gpu['index']}", gpu["used"], gpu["total"]) for gpu in gpus]
+        return NodeMemory(placement.node.name, "GPU memory", bars, sample)
+    bar = Bar("RAM", data.get("ram_used", 0), data.get("ram_total", 0))
+    return NodeMemory(placement.node.name, "host memory, no GPU", [bar], sample)
+
+
+def checkpoints(run: Run) -> Context:
+    rows = Checkpoint.objects.filter(attempt__run=run).select_related("attempt")
+    rows = rows.prefetch_related("parts", "attempt__placements__node").order_by("-attempt__number", "-step")
+    losses_at = {
+        (point.series.attempt_id, int(point.x)): point.shown
+        for point in Point.objects.filter(
+            series__attempt__run=run, series__name="loss", x__in=[float(row.step) for row in rows]
+        ).select_related("series")
+    }
+    shown = [(row, losses_at.get((row.attempt_id, row.step)), _where(row)) for row in rows]
+    return {"rows": shown, "can_resume": run.can_resume}
+
+
+def _where(checkpoint: Checkpoint) -> list[str]:
+    names = {placement.rank: placement.node.name for placement in checkpoint.attempt.placements.all()}
+    return [names.get(part.node_rank, f"node {part.node_rank}") for part in checkpoint.parts.all()]
+
+
+def exports(run: Run) -> Context:
+    rows = Export.objects.filter(checkpoint__attempt__run=run)
+    return {"exports": rows.select_related("checkpoint__attempt", "node", "requested_by"), "newest": actions.newest_checkpoint(run)}
+
+
+def history(run: Run) -> Context:
+    return {
+        "moves": run.transitions.select_related("attempt").order_by("-id"),
+        "attempts": run.attempts.select_related("resume_from").prefetch_related("placements__node").order_by("-number"),
+    }
+
+
+def facts(run: Run) -> Context:
+    attempt = run.attempt
+    return {"attempt": attempt, "facts": sorted(attempt.facts.items()) if attempt else []}
+
+
+def log_end(run: Run, cursor: int) -> list[dict[str, Any]]:
+    """Return the last pieces of log up to `cursor`, oldest first."""
+    rows = run.events.filter(number__lte=cursor, source__startswith="log@").order_by("-number")[:LOG_EVENTS]
+    entries = [log_entry(row) for row in reversed(rows)]
+    while len(entries) > 1 and sum(entry["text"].count("\n") + 1 for entry in entries) > LOG_LINES:
+        entries.pop(0)
+    return entries
+
+
+def files(run: Run) -> Context:
+    return {"files": launch_files(run)}
+
+
+PARTS: dict[str, Callable[[Run], Context]] = {
+    "header": header,
+    "actions": acts,
+    "memory": memory,
+    "checkpoints": checkpoints,
+    "exports": exports,
+    "history": history,
+    "facts": facts,
+    "files": files,
+}

@@ -1,0 +1,1 @@
+"""Pages of runs: one file a page."""

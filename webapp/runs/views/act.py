@@ -1,0 +1,66 @@
+"""The buttons of a run page: each calls one action, and comes back to the page with what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from training.spec.lint import Problem, Refused
+
+from .. import actions
+from ..models import Checkpoint, Run
+from .find import get_run
+
+
+@require_POST
+def launch(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _act(request, run_id, lambda run: actions.launch(run, request.user.get_username()), "Launched.")
+
+
+@require_POST
+def stop(request: HttpRequest, run_id: int) -> HttpResponse:
+    done = "Stop requested: the run ends when its nodes have confirmed it."
+    return _act(request, run_id, lambda run: actions.stop(run, request.user.get_username()), done)
+
+
+@require_POST
+def resume(request: HttpRequest, run_id: int) -> HttpResponse:
+    def act(run: Run) -> None:
+        actions.resume(run, request.user.get_username(), _checkpoint(request, run))
+
+    return _act(request, run_id, act, "Resumed: a new attempt is queued.")
+
+
+@require_POST
+def export(request: HttpRequest, run_id: int) -> HttpResponse:
+    def act(run: Run) -> None:
+        actions.export(run, request.user, _checkpoint(request, run), request.POST.get("dtype", ""))
+
+    return _act(request, run_id, act, "Export queued: it appears below, with its progress.")
+
+
+def _act(request: HttpRequest, run_id: int, act: Callable[[Run], object], done: str) -> HttpResponse:
+    run = get_run(run_id)
+    try:
+        act(run)
+    except Refused as refused:
+        for problem in refused.problems:
+            messages.error(request, str(problem))
+    else:
+        messages.success(request, done)
+    return redirect(run)
+
+
+def _checkpoint(request: HttpRequest, run: Run) -> Checkpoint | None:
+    """Return the checkpoint that the form names, or None where it names none."""
+    key = request.POST.get("checkpoint", "")
+    if not key:
+        return None
+    found = Checkpoint.objects.filter(attempt__run=run, pk=int(key)).first() if key.isdecimal() else None
+    if found is None:
+        raise Refused([Problem("checkpoint", f"this run has no checkpoint {key!r}", "Choose one from its list.")])
+    return found

@@ -1,0 +1,40 @@
+"""The run page: how is it, and can I trust it?"""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from ..page import PARTS, log_end
+from .find import get_run
+
+
+@never_cache
+@require_GET
+def run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Read the cursor first: whatever changes while the page is made comes again in the first batch."""
+    found = get_run(run_id)
+    cursor = found.journal
+    live = {
+        "run": found.pk,
+        "cursor": cursor,
+        "socket": f"/ws/runs/{found.pk}/",
+        "poll": reverse("runs:live", args=[found.pk]),
+        "series": reverse("runs:series", args=[found.pk]),
+        "part": reverse("runs:part", args=[found.pk, "NAME"]),
+    }
+    parts = {name: make(found) for name, make in PARTS.items()}
+    context = {"run": found, "live": live, "log": log_end(found, cursor), "parts": parts}
+    return render(request, "runs/detail.html", context)
+
+
+@never_cache
+@require_GET
+def part(request: HttpRequest, run_id: int, name: str) -> HttpResponse:
+    if name not in PARTS:
+        raise Http404(f"a run page has no part {name}")
+    found = get_run(run_id)
+    return render(request, f"runs/parts/{name}.html", {"run": found, "part": PARTS[name](found)})

@@ -1,0 +1,152 @@
+"""New run: what will happen if I press Launch?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from training.spec import presets
+from training.spec.lint import Problem, Refused
+from training.spec.recipe import Recipe
+from webapp.datasets.models import Version
+from webapp.fleet.models import Cluster
+
+from .. import actions
+from ..files import LaunchFiles, planned
+from ..forms import RunForm, common_fields
+from ..models import ModelSource, Run
+from .find import get_run
+
+
+def new(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _page(request, _opened(request))
+    form = RunForm.of(request.POST)
+    try:
+        if turn := _turned(request, form):
+            return turn
+        run = _made(request, form)
+    except Refused as refused:
+        return _page(request, form, refused.problems, status=422)
+    messages.success(request, "Launched: it waits for its nodes." if run.state != "draft" else "Saved as a draft.")
+    return redirect(run)
+
+
+@require_POST
+def panel(request: HttpRequest) -> HttpResponse:
+    """Answer the live panel alone, for the form as it stands."""
+    return render(request, "runs/new_panel.html", {"forecast": forecast(RunForm.of(request.POST))})
+
+
+def _opened(request: HttpRequest) -> RunForm:
+    source = request.GET.get("from", "")
+    if source.isdecimal():
+        return RunForm.clone_of(get_run(int(source)))
+    return RunForm.fresh(_first_preset())
+
+
+def _first_preset() -> str:
+    """Return the preset to open with: the smallest whose nodes some cluster has, so that a first try can run."""
+    loaded = sorted((presets.load(name) for name in presets.names()), key=lambda p: (p.processes, p.name))
+    return loaded[0].name
+
+
+def _turned(request: HttpRequest, form: RunForm) -> HttpResponse | None:
+    """Answer the buttons that only change what the form shows."""
+    if "load" in request.POST:
+        form.fill(presets.load(form.preset).recipe.model_dump(mode="json"))
+    elif editor := request.POST.get("turn"):
+        form.turn_to(editor)
+    else:
+        return None
+    return _page(request, form)
+
+
+@transaction.atomic
+def _made(request: HttpRequest, form: RunForm) -> Run:
+    """Make the run and, where asked, launch it; refused, there is neither."""
+    source = get_run(int(form.source)) if form.source.isdecimal() else None
+    run = actions.create(form.order(), request.user, cloned_from=source)
+    if "launch" in request.POST:
+        actions.launch(run, request.user.get_username())
+    return run
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What would happen: problems by field, else figures and the exact files. `differs`: from the clone's source."""
+
+    problems: list[Problem]
+    recipe: Recipe | None = None
+    files: LaunchFiles = field(default_factory=LaunchFiles)
+    ranks: int = 0
+    nodes: int = 0
+    rows: int = 0
+    number: int = 0
+    differs: list[tuple[str, Any, Any]] = field(default_factory=list)
+
+    @property
+    def rows_a_step(self) -> int:
+        o = self.recipe.optimisation if self.recipe else None
+        return o.per_device_batch * o.accumulation * self.ranks if o else 0
+
+    @property
+    def epochs(self) -> float:
+        steps = self.recipe.optimisation.max_steps if self.recipe else 0
+        return steps * self.rows_a_step / self.rows if self.rows else 0.0
+
+
+def forecast(form: RunForm) -> Forecast:
+    """Check an order as creating it would; touch nothing."""
+    try:
+        order = form.order()
+        recipe = actions.check(order)
+    except Refused as refused:
+        return Forecast(refused.problems)
+    slots = actions.slots(order.cluster)
+    newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first()
+    number = (newest or 0) + 1
+    files = planned(recipe, actions.target_of(order), slots, run=number)
+    ranks = sum(slot.processes for slot in slots)
+    return Forecast([], recipe, files, ranks, len(slots), order.dataset.rows, number, _differences(form, recipe))
+
+
+def _differences(form: RunForm, recipe: Recipe) -> list[tuple[str, Any, Any]]:
+    source = Run.objects.filter(pk=int(form.source)).first() if form.source.isdecimal() else None
+    if source is None:
+        return []
+    old, new = flat(source.recipe), flat(recipe.model_dump(mode="json"))
+    return [(key, old.get(key), new.get(key)) for key in sorted(old | new) if old.get(key) != new.get(key)]
+
+
+def flat(recipe: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """Return {dotted path: value} of a nested recipe."""
+    out: dict[str, Any] = {}
+    for key, value in recipe.items():
+        out |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
+    return out
+
+
+def _page(
+    request: HttpRequest, form: RunForm, problems: list[Problem] | None = None, status: int = 200
+) -> HttpResponse:
+    known = {"name", "preset", "model", "dataset", "cluster"}
+    context = {
+        "form": form,
+        "problems": problems or [],
+        "by_field": {name: [p for p in problems or [] if p.field == name] for name in known},
+        "fields": common_fields(form, problems or []),
+        "recipe_problems": [p for p in problems or [] if p.field not in known],
+        "presets": [presets.load(name) for name in presets.names()],
+        "models": ModelSource.objects.all(),
+        "versions": Version.objects.select_related("dataset"),
+        "clusters": Cluster.objects.prefetch_related("nodes"),
+        "forecast": forecast(form),
+    }
+    return render(request, "runs/new.html", context, status=status)

@@ -1,0 +1,129 @@
+"""How pages print things: ages, sizes, durations, states. Loaded into every template (see settings)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+# Glyph and Tabler colour of every state of a run or an export: the glyph and the word carry it without colour.
+STATES = {
+    "draft": ("✎", "secondary"),
+    "queued": ("◷", "azure"),
+    "preparing": ("⚙", "azure"),
+    "gathering": ("⇄", "azure"),
+    "starting": ("▷", "azure"),
+    "running": ("▶", "blue"),
+    "stopping": ("◧", "orange"),
+    "stopped": ("■", "secondary"),
+    "succeeded": ("✓", "green"),
+    "ready": ("✓", "green"),
+    "failed": ("✕", "red"),
+}
+
+
+@register.filter
+def duration(value: timedelta | float | None) -> str:
+    """Return `value` (a timedelta or seconds) as its two largest units: '2 h 5 min'."""
+    if value is None:
+        return ""
+    left = int(value.total_seconds() if isinstance(value, timedelta) else value)
+    parts = []
+    for size, unit in UNITS:
+        if left >= size:
+            parts.append(f"{left // size} {unit}")
+            left %= size
+    return " ".join(parts[:2]) or "0 s"
+
+
+def age(moment: datetime, now: datetime | None = None) -> str:
+    """Return '3 min ago'; a moment in the future reads 'in 3 min'."""
+    seconds = ((now or timezone.now()) - moment).total_seconds()
+    size, unit = next(((s, u) for s, u in UNITS if abs(seconds) >= s), (1, "s"))
+    count = int(abs(seconds) // size)
+    if count < 1 or (unit == "s" and count < 5):
+        return "just now"
+    return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"
+
+
+@register.filter
+def ago(moment: datetime | None) -> str | SafeString:
+    """Return the age, with the exact time on hover; the page's script keeps it fresh."""
+    if moment is None:
+        return "–"
+    exact = moment.astimezone(timezone.get_current_timezone())
+    return format_html(
+        '<time datetime="{}" title="{}" data-ago>{}</time>',
+        exact.isoformat(),
+        f"{exact:%Y-%m-%d %H:%M:%S %Z}",
+        age(moment),
+    )
+
+
+@register.filter
+def size(count: float | None) -> str:
+    """Return bytes as '1.5 GB' (powers of 1000, as disks and hubs count)."""
+    if count is None:
+        return "–"
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(value) < 1000 or unit == "TB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}"
+        value /= 1000
+    raise AssertionError("the last unit returns")
+
+
+@register.filter
+def figure(value: float | str | None) -> str:
+    """Return a metric's value in four digits; what is not finite keeps its name."""
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+@register.filter
+def percent(part: float, whole: float) -> int:
+    """Return `part` of `whole` in per cent, 0 to 100."""
+    return max(0, min(100, round(100 * part / whole))) if whole else 0
+
+
+@register.filter
+def state_badge(state: str) -> SafeString:
+    glyph, colour = STATES.get(state, ("·", "secondary"))
+    return format_html(
+        '<span class="badge bg-{}-lt state" data-state="{}"><span aria-hidden="true">{}</span> {}</span>',
+        colour,
+        state,
+        glyph,
+        state,
+    )
+
+
+@register.filter
+def sparkline(values: list[float | None] | None) -> SafeString | str:
+    """Return a small curve of `values`; None breaks the line."""
+    finite = [v for v in values or [] if v is not None]
+    if len(finite) < 2 or values is None:
+        return ""
+    low, span = min(finite), (max(finite) - min(finite)) or 1.0
+    width, height = 80.0, 20.0
+    path, pen_down = [], False
+    for i, value in enumerate(values):
+        if value is None:
+            pen_down = False
+            continue
+        x, y = i * width / (len(values) - 1), 1 + (height - 2) * (1 - (value - low) / span)
+        path.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}")
+        pen_down = True
+    return format_html(
+        '<svg class="sparkline" viewBox="0 0 80 20" width="80" height="20" role="img" aria-label="{}">'
+        '<path d="{}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>',
+        f"loss from {finite[0]:.4g} to {finite[-1]:.4g}",
+        " ".join(path),
+    )

@@ -1,0 +1,38 @@
+// What every page needs: ages that stay fresh, questions before an act, text that copies itself.
+
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+/** '3 min ago' for a moment (milliseconds), as webapp/show.py prints it. */
+export function age(moment, now = Date.now()) {
+  const seconds = (now - moment) / 1000;
+  const [size, unit] = UNITS.find(([s]) => Math.abs(seconds) >= s) || UNITS[3];
+  const count = Math.floor(Math.abs(seconds) / size);
+  if (count < 1 || (unit === "s" && count < 5)) return "just now";
+  return seconds > 0 ? `${count} ${unit} ago` : `in ${count} ${unit}`;
+}
+
+function refreshAges() {
+  for (const element of document.querySelectorAll("time[data-ago]")) {
+    const text = age(Date.parse(element.dateTime));
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+// A button with data-dialog="id" opens that <dialog>; one with data-close closes the dialog around it.
+function onClick(event) {
+  const opener = event.target.closest("[data-dialog]");
+  if (opener) document.getElementById(opener.dataset.dialog)?.showModal();
+  const closer = event.target.closest("[data-close]");
+  if (closer) closer.closest("dialog")?.close();
+  const copier = event.target.closest("[data-copy]");
+  if (copier) copy(copier);
+}
+
+async function copy(button) {
+  const text = document.getElementById(button.dataset.copy)?.textContent || "";
+  await navigator.clipboard.writeText(text);
+  button.textContent = "Copied";
+}
+
+document.addEventListener("click", onClick);
+setInterval(refreshAges, 5000);
