@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
+NOTHING = "\N{EN DASH}"
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 # Glyph and Tabler colour of every state of a run or an export: the glyph and the word carry it without colour.
 STATES = {
@@ -56,7 +57,7 @@ def age(moment: datetime, now: datetime | None = None) -> str:
 def ago(moment: datetime | None) -> str | SafeString:
     """Return the age, with the exact time on hover; the page's script keeps it fresh."""
     if moment is None:
-        return "–"
+        return NOTHING
     exact = moment.astimezone(timezone.get_current_timezone())
     return format_html(
         '<time datetime="{}" title="{}" data-ago>{}</time>',
@@ -70,7 +71,7 @@ def ago(moment: datetime | None) -> str | SafeString:
 def size(count: float | None) -> str:
     """Return bytes as '1.5 GB' (powers of 1000, as disks and hubs count)."""
     if count is None:
-        return "–"
+        return NOTHING
     value = float(count)
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if abs(value) < 1000 or unit == "TB":
@@ -83,7 +84,7 @@ def size(count: float | None) -> str:
 def figure(value: float | str | None) -> str:
     """Return a metric's value in four digits; what is not finite keeps its name."""
     if value is None:
-        return "–"
+        return NOTHING
     return value if isinstance(value, str) else f"{value:.4g}"
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from .models import Attempt, Point, Run, Series
 
 MAX_POINTS = 10_000
-DRAWN = re.compile(r"(loss|learning_rate|grad_norm|tokens_per_second|eval/loss|node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total))")
+DRAWN = re.compile(
+    r"loss|learning_rate|grad_norm|tokens_per_second|eval/loss|node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total)"
+)
 Pair = list[Any]  # [x, value as JSON carries it]
 
 

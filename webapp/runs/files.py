@@ -70,9 +70,7 @@ def planned(
     resume: tuple[int, int] | None = None,
 ) -> LaunchFiles:
     try:
-        plans = plan_attempt(
-            recipe, target, slots, run=run, attempt=attempt, port=port, release=release, resume=resume
-        )
+        plans = plan_attempt(recipe, target, slots, run=run, attempt=attempt, port=port, release=release, resume=resume)
     except Refused as refused:
         return LaunchFiles(problems=refused.problems)
     return LaunchFiles([as_text(plan) for plan in plans], settled=port != PORT_LATER and release != RELEASE_LATER)

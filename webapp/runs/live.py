@@ -44,14 +44,14 @@ def batch(run_id: int, after: int, limit: int = LIMIT) -> dict[str, Any]:
     """
     rows = list(Event.objects.filter(run_id=run_id, number__gt=after).order_by("number")[: limit + 1])
     more, rows = len(rows) > limit, rows[:limit]
-    newest = Attempt.objects.filter(run_id=run_id).order_by("-number").values_list("pk", flat=True).first()
+    newest: int | None = Attempt.objects.filter(run_id=run_id).order_by("-number").values_list("pk", flat=True).first()
     return {
         "cursor": rows[-1].number if rows else after,
         "more": more,
         "points": _points([row for row in rows if row.attempt_id == newest]),
         "log": [log_entry(row) for row in rows if is_log(row)],
         "changed": _changed(rows, newest),
-        "step": max((row.step or 0 for row in rows if row.kind == Kind.METRICS and row.attempt_id == newest), default=None),
+        "step": _step(rows, newest),
     }
 
 
@@ -61,6 +61,11 @@ def _points(rows: Iterable[Event]) -> dict[str, list[list[Any]]]:
         for name, _, x, value in readings(row):
             points.setdefault(name, []).append([x, strict(value)])
     return points
+
+
+def _step(rows: Iterable[Event], newest: int | None) -> int | None:
+    steps = (row.step for row in rows if row.kind == Kind.METRICS and row.attempt_id == newest)
+    return max((step for step in steps if step is not None), default=None)
 
 
 def _changed(rows: Iterable[Event], newest: int | None) -> list[str]:
@@ -81,10 +86,14 @@ def is_log(row: Event) -> bool:
 
 def log_entry(row: Event) -> dict[str, Any]:
     """Return one piece of log as a page shows it."""
-    return {"number": row.number, "source": f"node {row.source.partition('@')[2]}", "text": plain(row.data.get("text", ""))}
+    return {
+        "number": row.number,
+        "source": f"node {row.source.partition('@')[2]}",
+        "text": plain(row.data.get("text", "")),
+    }
 
 
 def plain(text: str) -> str:
     """Return `text` without a terminal's colours; of a line overwritten by carriage returns, what stood last."""
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in ANSI.sub("", text).split("\n"))
-    return CONTROL.sub("", "\n".join(lines))
+    return CONTROL.sub("", "\n".join(lines)).rstrip("\n")

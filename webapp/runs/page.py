@@ -142,7 +142,10 @@ def _where(checkpoint: Checkpoint) -> list[str]:
 
 def exports(run: Run) -> Context:
     rows = Export.objects.filter(checkpoint__attempt__run=run)
-    return {"exports": rows.select_related("checkpoint__attempt", "node", "requested_by"), "newest": actions.newest_checkpoint(run)}
+    return {
+        "exports": rows.select_related("checkpoint__attempt", "node", "requested_by"),
+        "newest": actions.newest_checkpoint(run),
+    }
 
 
 def history(run: Run) -> Context:

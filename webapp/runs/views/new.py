@@ -52,7 +52,7 @@ def _opened(request: HttpRequest) -> RunForm:
 
 
 def _first_preset() -> str:
-    """Return the preset to open with: the smallest whose nodes some cluster has, so that a first try can run."""
+    """Return the preset to open with: one that needs the fewest ranks, so that a first try can run."""
     loaded = sorted((presets.load(name) for name in presets.names()), key=lambda p: (p.processes, p.name))
     return loaded[0].name
 

@@ -1,0 +1,11 @@
+"""Data sets, at /datasets/."""
+
+from django.urls import path
+
+from . import views
+
+app_name = "datasets"
+urlpatterns = [
+    path("", views.index, name="list"),
+    path("<int:dataset_id>/", views.detail, name="detail"),
+]

@@ -1,0 +1,68 @@
+"""What a person says about a node or an identity."""
+
+from __future__ import annotations
+
+from django import forms
+
+from webapp.looks import Looks
+
+from .models import Cluster, Identity, Node
+
+
+class NodeForm(Looks, forms.ModelForm):
+    """`cluster` is a name: a new one makes the cluster."""
+
+    cluster = forms.SlugField(max_length=50, help_text="An existing one, or a new name.")
+
+    class Meta:
+        model = Node
+        fields = [
+            "name",
+            "address",
+            "port",
+            "user",
+            "identity",
+            "python",
+            "scratch",
+            "processes",
+            "accelerator",
+            "internal_address",
+            "interface",
+        ]
+        labels = {"processes": "Ranks", "accelerator": "It has GPUs"}
+        help_texts = {
+            "address": "Host name or IP address that this service reaches over SSH.",
+            "user": "Logs in with the identity's key; needs no root.",
+            "identity": "Its public key must be in that user's ~/.ssh/authorized_keys.",
+        }
+
+    field_order = ["cluster", "name"]
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["cluster"].widget.attrs["list"] = "clusters"
+
+    def clusters(self) -> list[str]:
+        return list(Cluster.objects.values_list("name", flat=True))
+
+    def clean_cluster(self) -> str:
+        return str(self.cleaned_data["cluster"])
+
+    def _get_validation_exclusions(self) -> set[str]:
+        """The cluster is a name here, not a row yet."""
+        return {*super()._get_validation_exclusions(), "cluster"}
+
+    def construct(self) -> Node:
+        """Return the node as described, not stored and without its cluster."""
+        data = {name: self.cleaned_data[name] for name in self.Meta.fields}
+        return Node(**data)
+
+
+class IdentityForm(Looks, forms.Form):
+    name = forms.CharField(max_length=100, help_text="What it is for, such as: gpu-cluster.")
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        if Identity.objects.filter(name=name).exists():
+            raise forms.ValidationError("There is an identity of that name; choose another.")
+        return name

@@ -1,0 +1,75 @@
+"""manage.py add_node CLUSTER NAME --address ... : add a node, or change the one of that name.
+
+The host key is pinned from a file (--host-key), or from the host itself where its fingerprint is the one
+given (--fingerprint). With neither, the command says what the host shows, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from training.spec.lint import Problem, Refused
+from webapp.fleet import enrol
+from webapp.fleet.models import Identity, Node
+from webapp.fleet.ssh import fingerprint
+
+
+class Command(BaseCommand):
+    help = "Add a node to a cluster (made where missing), or change the node of that name."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("cluster")
+        parser.add_argument("name")
+        parser.add_argument("--address", required=True)
+        parser.add_argument("--port", type=int, default=22)
+        parser.add_argument("--user", required=True)
+        parser.add_argument("--identity", required=True, help="name of an SSH identity (see make_identity)")
+        parser.add_argument("--python", required=True, help="absolute path of the interpreter on the node")
+        parser.add_argument("--scratch", required=True, help="absolute path of the scratch folder on the node")
+        parser.add_argument("--processes", type=int, default=1, help="ranks: one per GPU (default 1)")
+        kind = parser.add_mutually_exclusive_group()
+        kind.add_argument("--accelerator", dest="accelerator", action="store_true", default=True, help="(default)")
+        kind.add_argument("--cpu", dest="accelerator", action="store_false", help="the node has no GPU")
+        parser.add_argument("--internal-address", default="", help="address that the other nodes reach")
+        parser.add_argument("--interface", default="", help="network interface between nodes")
+        parser.add_argument("--host-key", type=Path, help="file with the node's public host key")
+        parser.add_argument("--fingerprint", default="", help="SHA256:... of the key that the host must show")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            node, is_new = self._node(options)
+            node.host_key = _host_key(options)
+            enrol.put_node(node, options["cluster"])
+        except Refused as refused:
+            raise CommandError("\n".join(map(str, refused.problems))) from None
+        self.stdout.write(f"{node}: {'added' if is_new else 'changed'}, {fingerprint(node.host_key)} pinned")
+
+    def _node(self, options: dict[str, Any]) -> tuple[Node, bool]:
+        identity = Identity.objects.filter(name=options["identity"]).first()
+        if identity is None:
+            fix = f"Make it: manage.py make_identity {options['identity']}"
+            raise Refused([Problem("identity", f"none is called {options['identity']!r}", fix)])
+        found = Node.objects.filter(name=options["name"]).first()
+        node = found or Node(name=options["name"])
+        node.identity = identity
+        for key in ("address", "port", "user", "python", "scratch", "processes", "accelerator", "internal_address",
+                    "interface"):  # fmt: skip
+            setattr(node, key, options[key])
+        return node, found is None
+
+
+def _host_key(options: dict[str, Any]) -> str:
+    if path := options["host_key"]:
+        try:
+            return enrol.checked_key(path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise Refused([Problem("host_key", str(error), "Name a file that can be read.")]) from None
+    shown = enrol.shown_key(options["address"], options["port"])
+    if fingerprint(shown) == options["fingerprint"]:
+        return shown
+    given = f"not {options['fingerprint']}" if options["fingerprint"] else "and nobody has confirmed it"
+    fix = f"If that is the node, run again with --fingerprint {fingerprint(shown)}"
+    raise Refused([Problem("host_key", f"the host shows {fingerprint(shown)}, {given}", fix)])

@@ -1,0 +1,80 @@
+"""Add a node: described, then its host key is fetched and shown, and pinned once a person has confirmed it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from training.spec.lint import Problem, Refused
+
+from .. import enrol
+from ..forms import NodeForm
+from ..models import Identity
+from ..ssh import fingerprint
+
+SALT = "fleet.host-key"
+SECONDS = 3600
+
+
+def add(request: HttpRequest) -> HttpResponse:
+    form = NodeForm(request.POST or None, initial={"port": 22, "cluster": request.GET.get("cluster", "")})
+    if request.method == "POST" and form.is_valid():
+        try:
+            key = enrol.shown_key(form.cleaned_data["address"], form.cleaned_data["port"])
+        except Refused as refused:
+            return _form(request, form, refused.problems)
+        return _ask(request, form, key)
+    return _form(request, form)
+
+
+@require_POST
+def confirm(request: HttpRequest) -> HttpResponse:
+    """Store the node with the key that the person saw: the page carries it, signed."""
+    form = NodeForm(request.POST)
+    if not form.is_valid():
+        return _form(request, form)
+    try:
+        seen = opened(request.POST.get("seen", ""))
+        node = form.construct()
+        if [node.address, node.port] != seen[:2]:
+            raise Refused([Problem("address", "it is not the one whose key was shown", "Start again.")])
+        node.host_key = seen[2]
+        enrol.put_node(node, form.cleaned_data["cluster"])
+    except Refused as refused:
+        return _form(request, form, refused.problems)
+    messages.success(request, f"{node} is added, its host key pinned. Press Check to see whether it can train.")
+    return redirect("fleet:nodes")
+
+
+def sealed(address: str, port: int, key: str) -> str:
+    return signing.dumps([address, port, key], salt=SALT)
+
+
+def opened(seen: str) -> list:
+    """Return [address, port, key] as the page showed it; raise Refused."""
+    try:
+        return list(signing.loads(seen, salt=SALT, max_age=SECONDS))
+    except signing.BadSignature:
+        raise Refused([Problem("host_key", "the page was open too long, or was changed", "Start again.")]) from None
+
+
+def _ask(request: HttpRequest, form: NodeForm, key: str) -> HttpResponse:
+    data = form.cleaned_data
+    context = {
+        "form": form,
+        "name": data["name"],
+        "address": data["address"],
+        "port": data["port"],
+        "fingerprint": fingerprint(key),
+        "kind": key.split()[0],
+        "seen": sealed(data["address"], data["port"], key),
+    }
+    return render(request, "fleet/confirm.html", context)
+
+
+def _form(request: HttpRequest, form: NodeForm, problems: list[Problem] | None = None) -> HttpResponse:
+    context = {"form": form, "problems": problems, "identities": Identity.objects.exists()}
+    return render(request, "fleet/add.html", context, status=422 if form.is_bound else 200)

@@ -1,0 +1,174 @@
+// The charts of a run page, drawn with uPlot. What was drawn when is told in window.shardboard, for measurements.
+import { Curve, figure, size } from "./series.js";
+
+const told = (window.shardboard = { drawn: {}, drawnAt: {}, draws: [] }); // series -> last x, epoch ms; [series, x, ms]
+const TOLD_DRAWS = 5000;
+const MANY = 6000; // points of one curve from which on the picture is asked for again, thinned
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const PALETTE = ["--sb-line", "--sb-line-2", "--tblr-green", "--tblr-orange", "--tblr-purple", "--tblr-cyan", "--tblr-lime", "--tblr-yellow"];
+const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]]; // curves differ in more than colour
+
+/** What each chart shows: given all names, the series in it. `total` of a memory is its limit line. */
+const KINDS = {
+  loss: { pick: (names) => ["loss", "eval/loss"].filter((n) => names.has(n)), label: (n) => n, axis: "step", format: figure },
+  learning_rate: { pick: (names) => ["learning_rate"].filter((n) => names.has(n)), label: () => "learning rate", axis: "step", format: figure },
+  grad_norm: { pick: (names) => ["grad_norm"].filter((n) => names.has(n)), label: () => "gradient norm", axis: "step", format: figure },
+  memory: { pick: memorySeries, label: memoryLabel, axis: "time", format: size, zero: true },
+};
+
+function memorySeries(names) {
+  const gpus = [...names].filter((n) => /^node\d+\/gpu\d+\/used$/.test(n));
+  return (gpus.length ? gpus : [...names].filter((n) => /^node\d+\/ram_used$/.test(n))).sort();
+}
+
+function memoryLabel(name) {
+  const [node, part] = name.split("/");
+  return `${node.replace("node", "node ")} ${part === "ram_used" ? "host RAM" : part.replace("gpu", "GPU ")}`;
+}
+
+class Chart {
+  constructor(element, curves) {
+    this.element = element;
+    this.kind = KINDS[element.dataset.chart];
+    this.curves = curves;
+    this.names = [];
+    this.plot = null;
+    new ResizeObserver(() => this.plot?.setSize(this.dimensions())).observe(element);
+  }
+
+  dimensions() {
+    const tall = this.element.classList.contains("chart-tall");
+    return { width: Math.max(200, this.element.clientWidth), height: tall ? 260 : 190 };
+  }
+
+  draw() {
+    const names = this.kind.pick(new Set(this.curves.keys()));
+    if (!names.length) { this.empty(); return; }
+    if (!this.plot || names.join() !== this.names.join()) this.make(names);
+    this.plot.setData(this.data());
+  }
+
+  empty() {
+    this.plot?.destroy();
+    this.plot = null;
+    this.names = [];
+    this.element.replaceChildren(Object.assign(document.createElement("p"), { className: "text-secondary m-2", textContent: "No point yet: drawn here as they arrive." }));
+  }
+
+  data() {
+    const tables = [];
+    for (const name of this.names) {
+      const curve = this.curves.get(name);
+      tables.push([curve.xs, curve.ys]);
+      if (this.kind.axis === "step") tables.push([curve.tail.map(([x]) => x), curve.tail.map(([, y]) => (typeof y === "string" ? null : y))]);
+    }
+    return tables.length === 1 ? tables[0] : uPlot.join(tables);
+  }
+
+  make(names) {
+    this.plot?.destroy();
+    this.names = names;
+    this.element.replaceChildren();
+    this.plot = new uPlot(this.options(), this.data(), this.element);
+  }
+
+  options() {
+    const { kind } = this;
+    const axis = { stroke: css("--sb-axis"), grid: { stroke: css("--sb-grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+    const value = (_, y) => (y == null ? "–" : kind.format(y));
+    const series = [{ label: kind.axis, value: kind.axis === "step" ? (_, x) => (x == null ? "–" : String(x)) : "{HH}:{mm}:{ss}" }];
+    this.names.forEach((name, i) => {
+      series.push({ label: kind.label(name), stroke: css(PALETTE[i % PALETTE.length]), dash: DASHES[i % DASHES.length], width: 1.6, points: { show: false }, value });
+      if (kind.axis === "step") series.push({ label: `${kind.label(name)}, left behind`, stroke: css("--sb-tail"), dash: [3, 3], width: 1, points: { show: false }, value });
+    });
+    series.forEach((s, i) => { if (i && this.sparse(i)) s.points = { show: true, size: 5 }; });
+    return {
+      ...this.dimensions(),
+      series,
+      scales: { x: { time: kind.axis === "time" }, y: kind.zero ? { range: (_, low, high) => [0, this.limit(high)] } : {} },
+      axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map(kind.format) }],
+      cursor: { y: false, points: { size: 7 } },
+      legend: { live: true },
+      hooks: { draw: [(plot) => this.drawn(plot)] },
+    };
+  }
+
+  /** Evaluations are far apart: their points are shown. */
+  sparse(i) { return this.kind.axis === "step" && this.names[(i - 1) >> 1].startsWith("eval/"); }
+
+  limit(high) {
+    const totals = this.names.map((n) => this.curves.get(n.replace("ram_used", "ram_total").replace("/used", "/total"))?.ys.at(-1) || 0);
+    return Math.max(high || 1, ...totals) * 1.03;
+  }
+
+  drawn(plot) {
+    this.marks(plot);
+    const now = performance.timeOrigin + performance.now();
+    for (const name of this.names) {
+      const x = this.curves.get(name).lastX;
+      if (x === null || told.drawn[name] === x) continue;
+      told.drawn[name] = x;
+      told.drawnAt[name] = now;
+      told.draws.push([name, x, now]);
+      if (told.draws.length > TOLD_DRAWS) told.draws.shift();
+    }
+  }
+
+  /** A value that is not finite breaks its line; here a dashed upright and its name say where. */
+  marks(plot) {
+    const { ctx } = plot;
+    const { top, height, left, width } = plot.bbox;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = css("--tblr-red");
+    ctx.setLineDash([4, 4]);
+    ctx.font = `${11 * devicePixelRatio}px system-ui`;
+    for (const name of this.names) {
+      for (const [x, what] of this.curves.get(name).odd) {
+        const at = plot.valToPos(x, "x", true);
+        if (at < left || at > left + width) continue;
+        ctx.beginPath();
+        ctx.moveTo(at, top);
+        ctx.lineTo(at, top + height);
+        ctx.stroke();
+        ctx.fillText(`✕ ${what}`, at + 3, top + 12 * devicePixelRatio);
+      }
+    }
+    ctx.restore();
+  }
+}
+
+/** All charts of the page and the curves they share. */
+export class Charts {
+  constructor(askAgain) {
+    this.curves = new Map();
+    this.askAgain = askAgain;
+    this.charts = [...document.querySelectorAll("[data-chart]")].map((element) => new Chart(element, this.curves));
+    this.asked = false;
+    document.addEventListener("themechange", () => { for (const chart of this.charts) { if (chart.plot) { chart.names = []; } } this.draw(); });
+  }
+
+  /** Take the whole picture in place of what there was. */
+  replace(series) {
+    this.curves.clear();
+    for (const [name, { points, tail }] of Object.entries(series)) this.curves.set(name, new Curve(points, tail));
+    this.draw();
+  }
+
+  add(points) {
+    for (const [name, pairs] of Object.entries(points)) {
+      if (!this.curves.has(name)) this.curves.set(name, new Curve());
+      const curve = this.curves.get(name);
+      for (const [x, value] of pairs) curve.put(x, value);
+      if (curve.xs.length > MANY) this.askAgain();
+    }
+    if (Object.keys(points).length) this.draw();
+  }
+
+  /** Draw once before the next frame, however many batches came. */
+  draw() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => { this.asked = false; for (const chart of this.charts) chart.draw(); });
+  }
+}

@@ -1,0 +1,119 @@
+// A live run page: every batch changes charts and log at once, and asks for the other parts that changed.
+import { Charts } from "./charts.js";
+import { Link } from "./link.js";
+import { age } from "./page.js";
+import { figure } from "./series.js";
+
+const config = JSON.parse(document.getElementById("live").textContent);
+const LOG_PIECES = 400;
+const EVERY = { header: 1000, memory: 2000 }; // ms between two refreshes of a part; others: 300
+
+// ---- charts: the whole picture once, then batch by batch
+
+let loading = null; // batches that came while the picture was on its way
+let stalePicture = false;
+
+async function loadPicture() {
+  if (loading) { stalePicture = true; return; }
+  loading = [];
+  stalePicture = false;
+  try {
+    const answer = await fetch(`${config.series}?points=1500`);
+    if (!answer.ok) throw new Error(`series: ${answer.status}`);
+    charts.replace((await answer.json()).series);
+    for (const points of loading) charts.add(points);
+    loading = null;
+    if (stalePicture) loadPicture();
+  } catch {
+    loading = null;
+    setTimeout(loadPicture, 2000);
+  }
+}
+
+const charts = new Charts(loadPicture);
+
+// ---- figures, log and parts
+
+const now = { step: null, loss: null, at: 0 };
+const put = (name, text) => { for (const e of document.querySelectorAll(`[data-live="${name}"]`)) e.textContent = text; };
+
+function showFigures() {
+  if (now.step !== null) put("step", now.step);
+  if (now.loss === null) return;
+  const first = document.querySelector('[data-live="first-loss"]');
+  if (first?.textContent === "–") first.textContent = figure(now.loss);
+  put("last-loss", figure(now.loss));
+}
+
+const log = document.getElementById("log");
+const follow = document.getElementById("follow");
+const toEnd = () => { if (follow.checked) log.scrollTop = log.scrollHeight; };
+
+function addLog(entries) {
+  document.getElementById("log-empty")?.remove();
+  for (const { source, text } of entries) {
+    const piece = document.createElement("div");
+    const from = Object.assign(document.createElement("span"), { className: "from", textContent: `${source} │ ` });
+    piece.append(from, text);
+    log.append(piece);
+  }
+  while (log.childElementCount > LOG_PIECES) log.firstElementChild.remove();
+  toEnd();
+}
+
+const last = new Map(); // part -> when it was asked for
+const planned = new Map();
+
+function refresh(name) {
+  if (planned.has(name)) return;
+  const wait = Math.max(0, (last.get(name) || 0) + (EVERY[name] || 300) - performance.now());
+  planned.set(name, setTimeout(() => { planned.delete(name); ask(name); }, wait));
+}
+
+function ask(name) {
+  const part = document.getElementById(`part-${name}`);
+  if (!part) return;
+  last.set(name, performance.now());
+  // A question that is being answered, or an unfolded list, is not pulled away from under the hand.
+  if (part.querySelector("dialog[open]")) refresh(name); else window.htmx.trigger(part, "changed");
+}
+
+function take(batch) {
+  charts.add(batch.points);
+  if (loading) loading.push(batch.points);
+  if (batch.step !== null) Object.assign(now, { step: batch.step, at: performance.now() });
+  const loss = batch.points.loss?.at(-1);
+  if (loss) Object.assign(now, { loss: loss[1], at: performance.now() });
+  if (batch.step !== null || loss) showFigures();
+  if (batch.log.length) addLog(batch.log);
+  for (const name of batch.changed) if (name === "charts") loadPicture(); else refresh(name);
+}
+
+// A part that was made a moment before the newest batch must not turn the figures back; an unfolded list stays so.
+const unfolded = new Set();
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  unfolded.clear();
+  event.detail.target.querySelectorAll("details[open][data-key]").forEach((d) => unfolded.add(d.dataset.key));
+});
+document.body.addEventListener("htmx:afterSwap", () => {
+  for (const key of unfolded) document.querySelector(`details[data-key="${key}"]`)?.setAttribute("open", "");
+  if (performance.now() - now.at < 2000) showFigures();
+});
+
+// ---- the state of the link
+
+const WORDS = { live: "● live", polling: "○ every 2 s", away: "○ not live", out: "○ logged out" };
+const badge = document.getElementById("stale");
+
+function tell(state, since) {
+  document.getElementById("link").textContent = WORDS[state];
+  document.body.dataset.link = state;
+  badge.hidden = state === "live" || state === "polling";
+  if (state === "away") badge.textContent = `As of ${new Date(since).toLocaleTimeString()} (${age(since)}): the service does not answer. Training goes on; this page catches up by itself.`;
+  if (state === "out") badge.textContent = "Your session has ended, so this page gets nothing new. Reload it to log in again.";
+}
+
+toEnd();
+follow.addEventListener("change", toEnd);
+loadPicture();
+new Link(config, take, tell);
