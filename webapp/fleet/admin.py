@@ -1,0 +1,79 @@
+"""Clusters, nodes, identities and claims in the admin."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from webapp.dispatch import check_node
+from webapp.facts import FactsAdmin
+
+from .models import Claim, Cluster, Identity, Node
+from .ssh import fingerprint
+
+
+@admin.register(Cluster)
+class ClusterAdmin(admin.ModelAdmin):
+    list_display = ["name", "shared_scratch", "notes"]
+    list_filter = ["shared_scratch"]
+    search_fields = ["name", "notes"]
+
+
+@admin.register(Node)
+class NodeAdmin(admin.ModelAdmin):
+    """The pinned key is changed on the node's own page alone, where both fingerprints are seen."""
+
+    list_display = [
+        "name",
+        "cluster",
+        "address",
+        "port",
+        "processes",
+        "accelerator",
+        "in_service",
+        "ready",
+        "checked_at",
+    ]
+    list_filter = ["cluster", "in_service", "accelerator", ("problem", admin.EmptyFieldListFilter)]
+    search_fields = ["name", "address", "problem"]
+    list_select_related = ["cluster"]
+    readonly_fields = ["pinned", "problem", "checked_at", "facts"]
+    actions = ["check"]
+
+    @admin.display(boolean=True)
+    def ready(self, node: Node) -> bool:
+        return bool(node.host_key and node.checked_at and not node.problem)
+
+    @admin.display(description="pinned host key")
+    def pinned(self, node: Node) -> str:
+        return fingerprint(node.host_key) or "none"
+
+    @admin.action(description="Check: can it train?")
+    def check(self, request: HttpRequest, nodes: object) -> None:
+        for node in nodes:  # type: ignore[attr-defined]
+            check_node(node.pk)
+        self.message_user(request, "The checks are under way; look again in a few seconds.")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # a node without a confirmed key is no node: it is added on the site
+
+
+@admin.register(Identity)
+class IdentityAdmin(FactsAdmin):
+    """The sealed private key is in no field."""
+
+    list_display = ["name", "public_fingerprint", "created_at"]
+    search_fields = ["name", "public_key"]
+    fields = ["name", "public_key", "created_at"]
+
+    @admin.display(description="fingerprint")
+    def public_fingerprint(self, identity: Identity) -> str:
+        return fingerprint(identity.public_key)
+
+
+@admin.register(Claim)
+class ClaimAdmin(FactsAdmin):
+    list_display = ["node", "attempt", "since"]
+    list_filter = ["node__cluster"]
+    search_fields = ["node__name", "=attempt__run__id"]
+    list_select_related = ["node", "attempt"]
