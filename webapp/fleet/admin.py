@@ -38,7 +38,7 @@ class NodeAdmin(admin.ModelAdmin):
     search_fields = ["name", "address", "problem"]
     list_select_related = ["cluster"]
     readonly_fields = ["pinned", "problem", "checked_at", "facts"]
-    actions = ["check"]
+    actions = ["check_nodes"]
 
     @admin.display(boolean=True)
     def ready(self, node: Node) -> bool:
@@ -49,7 +49,7 @@ class NodeAdmin(admin.ModelAdmin):
         return fingerprint(node.host_key) or "none"
 
     @admin.action(description="Check: can it train?")
-    def check(self, request: HttpRequest, nodes: object) -> None:
+    def check_nodes(self, request: HttpRequest, nodes: object) -> None:
         for node in nodes:  # type: ignore[attr-defined]
             check_node(node.pk)
         self.message_user(request, "The checks are under way; look again in a few seconds.")
