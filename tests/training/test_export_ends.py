@@ -56,6 +56,16 @@ def test_a_stop_leaves_nothing(export_job, tmp_path):
     assert events(job)[-1].data["reason"] == "stopped_unsaved"
 
 
+def test_a_request_to_stop_is_heeded(export_job, tmp_path):
+    job = export_job(tmp_path, "tied")
+    process = start(job, tmp_path)
+    until_proving(job, process)
+    (tmp_path / "stop").touch()
+    assert process.wait(PATIENCE) == 1
+    assert list((tmp_path / "out").iterdir()) == []
+    assert (events(job)[-1].data["reason"], events(job)[-1].data["text"]) == ("stopped_unsaved", "stopped on request")
+
+
 def test_killed_and_started_again_it_starts_over(export_job, tmp_path):
     job = export_job(tmp_path, "tied")
     process = start(job, tmp_path)

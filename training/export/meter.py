@@ -1,4 +1,4 @@
-"""Progress of an export: bytes done of a phase, told about once a second."""
+"""Progress of an export: bytes done of a phase, told about once a second. A request to stop is heeded as often."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..journal import Journal
 from ..spec.events import Kind
+from .stop import heed
 
 
 class Meter:
@@ -31,7 +32,8 @@ class Meter:
             self.tell()
 
     def tell(self) -> None:
-        """Write a line now, unless the last one said the same."""
+        """Write a line now, unless the last one said the same; raise SystemExit where a stop was asked for."""
+        heed(self.journal.path)
         self.told = self.clock()
         if self.done == self.said:
             return

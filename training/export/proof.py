@@ -17,9 +17,11 @@ from ..spec.faults import Reason
 from ..spec.job import ExportJob
 from .outcome import Failure
 from .space import memory_here
+from .stop import heed
 
 NAME = "proof.json"
 HEADROOM = 1 << 30  # imports, activations, and the largest piece of the checkpoint
+STOP_SECONDS = 0.5  # between two looks for a request to stop
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
 
 
@@ -34,7 +36,7 @@ def prove(job: ExportJob, folder: Path, weight_bytes: int) -> dict[str, Any]:
         "bytes": weight_bytes,
         "memory": max(0, memory_here() - HEADROOM),
     }
-    result = _run(request)
+    result = _run(request, Path(job.events))
     failed = [check for check in result["checks"] if not check["passed"]]
     if failed:
         raise Failure(Reason.PROOF, f"{failed[0]['name']}: {failed[0]['detail']}")
@@ -46,7 +48,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
-def _run(request: dict[str, Any]) -> dict[str, Any]:
+def _run(request: dict[str, Any], events: Path) -> dict[str, Any]:
     """Run training.export.prove; its own output goes to this job's log."""
     root = str(Path(__file__).parents[2])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
@@ -54,10 +56,23 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         asked, told = Path(scratch) / "request.json", Path(scratch) / "result.json"
         asked.write_text(json.dumps(request), "utf-8")
         command = [sys.executable, "-m", "training.export.prove", str(asked), str(told)]
-        status = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=False).returncode
+        status = _wait(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL), events)
         if status == -9:
             raise Failure(Reason.KILLED_BY_HOST, "the proof was killed by the host, probably out of memory")
         if status:
             raise Failure(Reason.PROOF, f"load: the fresh process ended with status {status}; its log says why")
         result: dict[str, Any] = json.loads(told.read_text("utf-8"))
         return result
+
+
+def _wait(process: subprocess.Popen[bytes], events: Path) -> int:
+    """Return the exit status; the process ends with us where we are told to stop."""
+    try:
+        while True:
+            try:
+                return process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                heed(events)
+    finally:
+        process.kill()
+        process.wait()
