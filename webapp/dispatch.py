@@ -46,6 +46,8 @@ def send(name: str, key: int) -> None:
 @cache
 def _producer() -> Celery:
     app = Celery("shardboard", broker=settings.REDIS_URL, set_as_current=False)
-    app.conf.broker_transport_options = {"socket_connect_timeout": 2, "socket_timeout": 5}
+    # One try: whoever sends also writes rows or answers a page, and must not wait for a broker that is away.
+    once = {"max_retries": 0, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+    app.conf.broker_transport_options = {"socket_connect_timeout": 2, "socket_timeout": 5} | once
     app.conf.task_ignore_result = True
     return app

@@ -6,35 +6,47 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from training.spec.events import Kind, number
+from training.spec.faults import Reason
 
 from ..dispatch import advance_export, advance_run
 from .models import Checkpoint, CheckpointPart, Event, Export, Placement, Point, Run, Series, Stream
 
+PROBLEM = "problem"  # beside an event's data: why it means nothing
 Numbers = dict[tuple[str, str], dict[float, float]]  # (series, axis) -> {x: value}
 
 
-def take(stream: Stream, events: Sequence[Event]) -> None:
-    """Digest `events`, all new and all of `stream`."""
-    _store_points(stream, _numbers(stream, events))
+def flag(events: Iterable[Event]) -> None:
+    """Mark each event whose data is not what its kind promises; it is stored, and means nothing for rows."""
     for event in events:
+        if (check := CHECKS.get(event.kind)) and (problem := check(event)):
+            event.data = {**event.data, PROBLEM: problem}
+
+
+def take(stream: Stream, events: Sequence[Event]) -> None:
+    """Digest `events`, all new, flagged and all of `stream`."""
+    sound = [event for event in events if PROBLEM not in event.data]
+    _store_points(stream, _numbers(sound))
+    for event in sound:
         if handler := HANDLERS.get(event.kind):
             handler(stream, event)
 
 
-def _numbers(stream: Stream, events: Iterable[Event]) -> Numbers:
+def _numbers(events: Iterable[Event]) -> Numbers:
     found: Numbers = defaultdict(dict)
     for event in events:
         for name, axis, x, value in readings(event):
-            found[name, axis][x] = value
+            found[name[:100], axis][x] = value
     return found
 
 
 def readings(event: Event) -> Iterable[tuple[str, str, float, float]]:
     """Yield (series, axis, x, value) for every number of `event` that is drawn."""
+    if PROBLEM in event.data:
+        return
     if event.kind in (Kind.METRICS, Kind.EVALUATION) and event.step is not None:
         prefix = "eval/" if event.kind == Kind.EVALUATION else ""
         for key, raw in event.data.items():
-            if (value := number(raw)) is not None:
+            if (value := _number(raw)) is not None:
                 yield f"{prefix}{key}", "step", float(event.step), value
     elif event.kind == Kind.SAMPLE and event.source.startswith("node@"):
         yield from _sample_readings(f"node{event.source.partition('@')[2]}", event)
@@ -43,36 +55,99 @@ def readings(event: Event) -> Iterable[tuple[str, str, float, float]]:
 def _sample_readings(node: str, event: Event) -> Iterable[tuple[str, str, float, float]]:
     at = event.at.timestamp()
     for key, raw in event.data.items():
-        if (value := number(raw)) is not None:
+        if (value := _number(raw)) is not None:
             yield f"{node}/{key}", "time", at, value
     for gpu in event.data.get("gpus", []):
         for key, raw in gpu.items():
-            if key != "index" and (value := number(raw)) is not None:
+            if key != "index" and (value := _number(raw)) is not None:
                 yield f"{node}/gpu{gpu['index']}/{key}", "time", at, value
 
 
+def _number(raw: object) -> float | None:
+    try:
+        return number(raw)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+
+
 def _store_points(stream: Stream, found: Numbers) -> None:
-    for (name, axis), values in found.items():
-        series, _ = Series.objects.get_or_create(attempt_id=stream.attempt_id, name=name[:100], defaults={"axis": axis})
-        Point.objects.bulk_create(
-            [Point.of(series, x, value) for x, value in values.items()],
-            update_conflicts=True,
-            unique_fields=["series", "x"],
-            update_fields=["value", "odd"],
-        )
+    if not found:
+        return
+    series = _series(stream, dict(found.keys()))
+    points = [Point.of(series[name], x, value) for (name, _), values in found.items() for x, value in values.items()]
+    Point.objects.bulk_create(
+        points, update_conflicts=True, unique_fields=["series", "x"], update_fields=["value", "odd"]
+    )
+
+
+def _series(stream: Stream, axes: dict[str, str]) -> dict[str, Series]:
+    rows = Series.objects.filter(attempt_id=stream.attempt_id, name__in=axes)
+    known = {row.name: row for row in rows}
+    if missing := [Series(attempt_id=stream.attempt_id, name=n, axis=a) for n, a in axes.items() if n not in known]:
+        Series.objects.bulk_create(missing, ignore_conflicts=True)
+        known = {row.name: row for row in rows.all()}
+    return known
+
+
+def _bad_started(event: Event) -> str:
+    return _not_counts(event, "world_size", "total_steps")
+
+
+def _bad_checkpoint(event: Event) -> str:
+    if event.step is None:
+        return "step is missing"
+    files = event.data.get("files")
+    if not isinstance(files, (int, list)):
+        return f"files is {files!r}"
+    return _not_counts(event, "nodes", "node_rank", "world_size", "bytes")
+
+
+def _bad_exit(event: Event) -> str:
+    reason = event.data.get("reason")
+    return "" if reason in set(Reason) else f"reason is {reason!r}"
+
+
+def _bad_sample(event: Event) -> str:
+    gpus = event.data.get("gpus", [])
+    sound = isinstance(gpus, list) and all(isinstance(g, dict) and isinstance(g.get("index"), int) for g in gpus)
+    return "" if sound else "gpus is not a list of objects with an index"
+
+
+def _bad_progress(event: Event) -> str:
+    phase = event.data.get("phase")
+    if not isinstance(phase, str) or len(phase) > 20:
+        return f"phase is {phase!r}"
+    return _not_counts(event, "done", "total")
+
+
+def _bad_exported(event: Event) -> str:
+    data = event.data
+    if not isinstance(data.get("files"), list) or not isinstance(data.get("proof"), dict):
+        return "files or proof is missing"
+    return _not_counts(event, "bytes")
+
+
+def _not_counts(event: Event, *names: str) -> str:
+    """Return what is wrong with fields that must be whole numbers from 0 on."""
+    for name in names:
+        value = event.data.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
+            return f"{name} is {value!r}"[:200]
+    return ""
 
 
 def _started(stream: Stream, event: Event) -> None:
     stream.attempt.facts = event.data
-    stream.attempt.world_size = event.data.get("world_size", 0)
+    stream.attempt.world_size = event.data["world_size"]
     stream.attempt.started_at = event.at
     stream.attempt.save(update_fields=["facts", "world_size", "started_at"])
-    Run.objects.filter(pk=event.run_id).update(total_steps=event.data.get("total_steps", 0))
+    Run.objects.filter(pk=event.run_id).update(total_steps=event.data["total_steps"])
     advance_run(event.run_id)
 
 
 def _progress_of_run(stream: Stream, event: Event) -> None:
-    Run.objects.filter(pk=event.run_id).update(step=event.step or 0)
+    if event.step is not None:
+        Run.objects.filter(pk=event.run_id).update(step=event.step)
 
 
 def _checkpoint(stream: Stream, event: Event) -> None:
@@ -106,7 +181,9 @@ def _exit(stream: Stream, event: Event) -> None:
         advance_export(stream.export_id)
         return
     rank = int(stream.source.partition("@")[2])
-    Placement.objects.filter(attempt_id=stream.attempt_id, rank=rank).update(exit=event.data)
+    Placement.objects.filter(attempt_id=stream.attempt_id, rank=rank).update(
+        exit=event.data | {"at": event.at.timestamp()}
+    )
     advance_run(event.run_id)
 
 
@@ -128,4 +205,12 @@ HANDLERS: dict[str, Callable[[Stream, Event], None]] = {
     Kind.EXIT: _exit,
     Kind.PROGRESS: _export_progress,
     Kind.EXPORTED: _exported,
+}
+CHECKS: dict[str, Callable[[Event], str]] = {
+    Kind.STARTED: _bad_started,
+    Kind.CHECKPOINT: _bad_checkpoint,
+    Kind.EXIT: _bad_exit,
+    Kind.SAMPLE: _bad_sample,
+    Kind.PROGRESS: _bad_progress,
+    Kind.EXPORTED: _bad_exported,
 }

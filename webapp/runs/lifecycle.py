@@ -1,4 +1,4 @@
-"""Move a run from state to state: legal, atomic, recorded, announced."""
+"""Move a run or an export from state to state: legal, atomic, recorded, announced."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from django.utils import timezone
 
 from training.spec.faults import SENTENCES, Reason
 
+from ..dispatch import advance_run
 from . import journal
-from .models import Attempt, Run, Transition
-from .states import ENDED, RunState, allowed
+from .models import Attempt, Export, Run, Transition
+from .states import ENDED, EXPORT_ENDED, EXPORT_TRANSITIONS, ExportState, RunState, allowed
 
 
 class IllegalMove(RuntimeError):
@@ -61,3 +62,28 @@ def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
         attempt.reason = reason or ""
         attempt.save(update_fields=["ended_at", "reason"])
         attempt.claims.all().delete()
+        for waiting in Run.objects.filter(cluster_id=attempt.run.cluster_id, state=RunState.QUEUED):
+            advance_run(waiting.pk)
+
+
+@transaction.atomic
+def move_export(export: Export, new: ExportState, *, reason: Reason | None = None, text: str = "") -> bool:
+    """Move `export` to `new`; return False where somebody else moved it first."""
+    old, now = export.state, timezone.now()
+    if new not in EXPORT_TRANSITIONS[old]:
+        raise IllegalMove(f"export {export.pk}: {old} -> {new}")
+    changes: dict[str, object] = {"state": new}
+    if new in EXPORT_ENDED:
+        changes |= {
+            "ended_at": now,
+            "reason": reason or "",
+            "reason_text": text or (SENTENCES[reason] if reason else ""),
+        }
+    if Export.objects.filter(pk=export.pk, state=old).update(**changes) != 1:
+        export.refresh_from_db()
+        return False
+    export.refresh_from_db()
+    data: dict[str, object] = {"export": export.pk, "old": old, "new": new, "reason": export.reason}
+    seq = list(ExportState).index(new) + 1
+    journal.add(export.checkpoint.attempt, "export", seq=seq, at=now, data=data, source=f"exportstate@{export.pk}")
+    return True

@@ -15,7 +15,7 @@ import asyncssh
 BLOCK = 1 << 20
 
 
-def temporary(path: str, suffix: str = "incoming") -> str:
+def temporary(path: str, suffix: str) -> str:
     """Return the name beside `path` that a file has while it is written."""
     folder, name = posixpath.split(path)
     return posixpath.join(folder, f".{name}.{suffix}")

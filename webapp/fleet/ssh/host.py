@@ -9,6 +9,7 @@ Only the pinned key is trusted, only the node's identity is offered; no agent, n
 from __future__ import annotations
 
 import asyncio
+import secrets
 import shlex
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -129,6 +130,7 @@ class Host:
         self._connection = connection
         self._sftp: asyncssh.SFTPClient | None = None
         self._opening = asyncio.Lock()
+        self._suffix = secrets.token_hex(4)
 
     async def run(self, argv: Sequence[str], *, input: bytes = b"", seconds: float = COMMAND_SECONDS) -> Result:
         """Run a command to its end. A command that takes longer than `seconds` is CommandFailed."""
@@ -186,17 +188,17 @@ class Host:
     async def write_stream(self, path: str, blocks: AsyncIterator[bytes]) -> tuple[int, str]:
         """Write a file from `blocks` under a temporary name; return (size, SHA-256). `commit` gives it its name."""
         with self._errors(f"writing {path}"):
-            return await files.write_stream(await self.sftp(), files.temporary(path), blocks)
+            return await files.write_stream(await self.sftp(), files.temporary(path, self._suffix), blocks)
 
     async def commit(self, path: str) -> None:
         """Give what `write_stream` wrote its name."""
         with self._errors(f"writing {path}"):
-            await (await self.sftp()).posix_rename(files.temporary(path), path)
+            await (await self.sftp()).posix_rename(files.temporary(path, self._suffix), path)
 
     async def discard(self, path: str) -> None:
         """Remove what `write_stream` wrote."""
         with self._errors(f"removing {path}"):
-            await (await self.sftp()).remove(files.temporary(path))
+            await (await self.sftp()).remove(files.temporary(path, self._suffix))
 
     async def follow(self, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """Yield the bytes of a growing file from `offset` on, as they come; a missing file is waited for.

@@ -1,0 +1,94 @@
+"""Take one run one step further. Any number of callers may do so at any time: one of them does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import OperationalError
+from django.utils import timezone
+
+from training.spec.faults import Reason
+from webapp import dispatch
+from webapp.fleet.ssh import SshError, Unreachable
+from webapp.runs.models import Attempt, Run
+from webapp.runs.states import ENDED, RunState
+
+from . import finish, lease
+from .claim import claim
+from .ending import End
+from .prepare import prepare
+from .start import start
+from .stop import stop
+from .watch import watch
+
+log = logging.getLogger(__name__)
+# Each returns in how many seconds to look again; None: it has ended.
+STEPS: dict[str, Callable[[Run, Attempt], float | None]] = {
+    RunState.QUEUED: claim,
+    RunState.PREPARING: prepare,
+    RunState.STARTING: start,
+    RunState.RUNNING: watch,
+    RunState.STOPPING: stop,
+}
+LAUNCHING = frozenset({RunState.PREPARING, RunState.STARTING})
+RETRY_SECONDS = 5.0
+CLEAR_SECONDS = 60.0
+RETRY_FOR = timedelta(seconds=60)  # a node that can't be reached while its run is being launched
+
+
+def advance(run_id: int) -> None:
+    """Do the one step that the run's state asks for, unless another does it now."""
+    run = Run.objects.filter(pk=run_id).first()
+    attempt = run.attempt if run else None
+    if run is None or attempt is None:
+        return
+    with lease.hold(attempt) as held:
+        if not held:
+            return
+        run.refresh_from_db()
+        seconds = _step(run, attempt)
+    if seconds is not None and lease.due_in(attempt, seconds):
+        dispatch.advance_run(run_id)
+
+
+def _step(run: Run, attempt: Attempt) -> float | None:
+    if run.state in ENDED:
+        return _clear(run)
+    state = run.state
+    try:
+        return STEPS[state](run, attempt)
+    except OperationalError:
+        raise  # the database is away or busy: nothing is wrong with the run, the sweep comes back
+    except SshError as error:
+        if isinstance(error, Unreachable) and not (state in LAUNCHING and _too_old(run)):
+            return RETRY_SECONDS
+        end = End(error.reason, str(error))
+    except End as error:
+        end = error
+    except Exception as error:  # a bug of ours must not leave claims or processes behind
+        log.exception("run %s: %s", run.pk, state)
+        end = End(Reason.LAUNCH, f"an unexpected error of the service while {state}: {type(error).__name__}: {error}")
+    run.refresh_from_db()
+    return _fail(run, attempt, end)
+
+
+def _clear(run: Run) -> float | None:
+    """Look after nodes that could not be reached when an attempt ended."""
+    for old in finish.unproven(timezone.now()).filter(run=run):
+        finish.clear(old)
+    return CLEAR_SECONDS if finish.unproven(timezone.now()).filter(run=run).exists() else None
+
+
+def _fail(run: Run, attempt: Attempt, end: End) -> float | None:
+    if run.state == RunState.STOPPING:  # a stop came meanwhile: it ends what there is
+        return stop(run, attempt)
+    if run.state not in ENDED:
+        finish.fail(run, attempt, end.reason, end.text)
+    return None
+
+
+def _too_old(run: Run) -> bool:
+    since = run.transitions.order_by("-pk").values_list("at", flat=True).first()
+    return since is not None and timezone.now() > since + RETRY_FOR

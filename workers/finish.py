@@ -1,0 +1,147 @@
+"""The end of a run: every node proven empty and read to the end, then the verdict, in one move."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from training.spec.faults import Reason
+from training.spec.lint import Refused
+from webapp.fleet.ssh import Host
+from webapp.runs import actions, journal, lifecycle
+from webapp.runs.models import Attempt, Placement, Run, Stream
+from webapp.runs.states import RunState
+
+from . import clocks, group, outcome, streams
+from .group import Answer, Member
+from .outcome import Exit, Verdict
+from .settle import Settled, settle
+
+SOON = 1.0
+RETRY_SECONDS = 5.0
+PATIENCE = timedelta(minutes=2)  # for a node that can't be reached when the others have ended
+CLEAR_FOR = timedelta(days=1)  # how long an ended run's unreachable nodes are tried
+KILL_SECONDS = 180.0
+
+
+def prepared(attempt: Attempt) -> list[Member]:
+    """Return the nodes on which something may run: nothing is started before `prepared_at` is written."""
+    rows = attempt.placements.exclude(prepared_at=None).select_related("node__identity")
+    return [group.of_placement(attempt, row) for row in rows]
+
+
+def exits(attempt: Attempt) -> list[Exit]:
+    """Return what the nodes that have ended said, with their clocks set right."""
+    rows = attempt.placements.filter(exit__isnull=False)
+    return [outcome.read(p.slot["name"], p.rank, p.exit or {}, clocks.lead_of(attempt, p.rank)) for p in rows]
+
+
+def kill(members: Sequence[Member]) -> None:
+    """End the job at once on every node that can be reached."""
+
+    async def one(member: Member, host: Host) -> Answer:
+        return await group.training(member, host, "signal", str(member.folder.path), "kill", seconds=KILL_SECONDS)
+
+    group.on_each(members, one)
+
+
+def conclude(run: Run, attempt: Attempt, judge: Callable[[Sequence[Exit]], Verdict], since: datetime) -> float | None:
+    """End the run as soon as nothing of it is left; return when to look again, None where it has ended.
+
+    `since`: from when on an unreachable node is waited for.
+    """
+    members = prepared(attempt)
+    settled = settle(members, streams.of_attempt(attempt))
+    note(attempt, settled)
+    alive = [m for m in members if m.rank in settled.status and m.rank not in settled.gone]
+    if alive:
+        kill(alive)
+        return SOON
+    if settled.errors and timezone.now() < since + PATIENCE:
+        return RETRY_SECONDS
+    found = exits(attempt)
+    verdict = judge(found) if found else Verdict(RunState.FAILED, Reason.NODE_UNREACHABLE, "")
+    _end(run, attempt, verdict, settled)
+    return None
+
+
+def fail(run: Run, attempt: Attempt, reason: Reason, text: str) -> None:
+    """End the run after a fault of the launch: whatever was started is ended where it can be reached."""
+    members = prepared(attempt)
+    settled = Settled()
+    if members:
+        kill(members)
+        settled = settle(members, streams.of_attempt(attempt))
+        note(attempt, settled)
+    _end(run, attempt, Verdict(RunState.FAILED, reason, text), settled)
+
+
+def unproven(now: datetime) -> QuerySet[Attempt]:
+    """Return ended attempts of which processes may be left on some node."""
+    left = Q(placements__prepared_at__isnull=False, placements__proven_gone_at=None)
+    return Attempt.objects.filter(left, ended_at__gt=now - CLEAR_FOR).distinct()
+
+
+def clear(attempt: Attempt) -> None:
+    """After the end: end and read what could not be reached then."""
+    rows = attempt.placements.exclude(prepared_at=None).filter(proven_gone_at=None).select_related("node__identity")
+    members = [group.of_placement(attempt, row) for row in rows]
+    kill(members)
+    settled = settle(members, streams.of_attempt(attempt))
+    note(attempt, settled)
+    _close_streams(attempt, settled)
+
+
+def note(attempt: Attempt, settled: Settled) -> None:
+    """Write down what the nodes said."""
+    now = timezone.now()
+    for rank, status in settled.status.items():
+        placement = Placement.objects.filter(attempt=attempt, rank=rank)
+        placement.filter(exit__isnull=True).update(exit=exit_of(status))
+        placement.update(unreachable_since=None)
+    for rank in settled.gone:
+        Placement.objects.filter(attempt=attempt, rank=rank).update(proven_gone_at=now)
+    for rank in settled.errors:
+        Placement.objects.filter(attempt=attempt, rank=rank, unreachable_since=None).update(unreachable_since=now)
+
+
+def exit_of(status: Answer) -> Answer | None:
+    """Return the exit that a status tells of; one made up here where the supervisor left none."""
+    if status.get("exit"):
+        return dict(status["exit"])
+    if status.get("state") == "lost":
+        text = "the supervisor vanished without an exit file"
+        return {"reason": str(Reason.SUPERVISOR_LOST), "text": text, "at": time.time()}
+    return None
+
+
+def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None:
+    text = " ".join([verdict.text, *(f"Not proven empty: {error}" for error in settled.errors.values())]).strip()
+    with transaction.atomic():
+        moved = lifecycle.move(
+            run, verdict.state, actor="worker", cause=text, attempt=attempt, reason=verdict.reason, text=text
+        )
+        if not moved:
+            return
+        _close_streams(attempt, settled)
+        if verdict.state == RunState.SUCCEEDED and run.parsed_recipe().export.at_end:
+            _export(run, attempt)
+
+
+def _close_streams(attempt: Attempt, settled: Settled) -> None:
+    nodes = attempt.placements.filter(rank__in=settled.gone).values("node")
+    Stream.objects.filter(attempt=attempt, export=None, closed_at=None, node__in=nodes).update(
+        closed_at=timezone.now()
+    )  # fmt: skip
+
+
+def _export(run: Run, attempt: Attempt) -> None:
+    try:
+        actions.export(run, run.owner)
+    except Refused as refused:  # no checkpoint: the run has succeeded all the same
+        journal.warn(attempt, str(refused))

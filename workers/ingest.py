@@ -1,0 +1,39 @@
+"""Store what a reader gave. A line that no row can take becomes a warning: it must not block those behind it."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import InterfaceError, OperationalError
+
+from training.spec.events import Event as Line
+from webapp.runs import journal
+from webapp.runs.journal import Bad
+from webapp.runs.models import Stream
+
+from .reader import SHOWN, Batch
+
+log = logging.getLogger(__name__)
+AWAY = (OperationalError, InterfaceError)  # the database is busy or gone: the same batch goes in later
+
+
+def store(stream: Stream, batch: Batch) -> None:
+    """Store `batch` and move the stream on. Raises AWAY; then nothing was stored and it may be called again."""
+    try:
+        journal.record(stream, batch.lines, batch.offset, batch.bad)
+    except AWAY:
+        raise
+    except Exception:  # whatever a line can do to a row: found out one by one
+        log.exception("%s: lines are stored one by one", stream)
+        bad = [problem for line in batch.lines if (problem := _one(stream, line, batch.offset))]
+        journal.record(stream, [], batch.offset, [*batch.bad, *bad])
+
+
+def _one(stream: Stream, line: Line, end: int) -> Bad | None:
+    try:
+        journal.record(stream, [line], stream.offset)
+    except AWAY:
+        raise
+    except Exception as error:  # noqa: BLE001  as above
+        return Bad(end, f"{type(error).__name__}: {error}: {line.line()}"[:SHOWN])
+    return None

@@ -1,0 +1,147 @@
+"""preparing: the release, a preflight, the data set, the checkpoint to go on from, the job's files. In this order,
+so that a node that can't train is refused before anything large is moved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db import transaction
+from django.utils import timezone
+
+from training.spec.envfile import dump
+from training.spec.faults import Reason
+from training.spec.lint import Problem, Refused
+from training.spec.plan import NodePlan, plan_attempt
+from webapp.fleet.ssh import CommandFailed, Host
+from webapp.runs import actions, lifecycle
+from webapp.runs.models import Attempt, Run
+from webapp.runs.states import RunState
+
+from . import check, finish, group, release, shards
+from .ending import End
+from .group import Member
+
+Hosts = dict[int, Host]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run needs on every node. `files`: of the data set, here, with sizes in bytes; `model`: as nodes see it."""
+
+    model: str
+    digest: str
+    files: Mapping[Path, int]
+    source: shards.Source | None
+
+
+def prepare(run: Run, attempt: Attempt) -> float:
+    """Put everything where it belongs; then the job's files are on every node and nothing runs yet."""
+    code = release.current()
+    if attempt.release != code.digest:
+        attempt.release = code.digest
+        attempt.save(update_fields=["release"])
+    for old in finish.unproven(timezone.now()).filter(placements__node__in=attempt.placements.values("node")):
+        finish.clear(old)
+    members = group.of_attempt(attempt)
+    source = shards.source_of(attempt.resume_from) if attempt.resume_from else None
+    needs = Needs(run.model.location, run.dataset.digest, files_of(run.dataset.folder), source)
+    attempt.port = async_to_sync(_on_nodes)(members, needs)
+    plans = _plans(run, attempt, members)
+    async_to_sync(put_plans)(members, plans)
+    with transaction.atomic():
+        attempt.save(update_fields=["port"])
+        moved = lifecycle.move(run, RunState.STARTING, actor="worker", cause="every node is ready")
+        if moved:
+            attempt.placements.update(prepared_at=timezone.now())
+    return 0.0
+
+
+async def _on_nodes(members: list[Member], needs: Needs) -> int:
+    """Return the rendezvous port."""
+    async with AsyncExitStack() as stack:
+        hosts = await group.connect_all(members, stack)
+        await asyncio.gather(*(put_release(m, hosts[m.rank]) for m in members))
+        await _preflight(members, hosts, needs.model)
+        await asyncio.gather(*(put_dataset(m, hosts[m.rank], needs.digest, needs.files) for m in members))
+        if source := needs.source:
+            targets = [shards.Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in members]
+            await shards.bring_together(source, targets)
+        first = members[0]
+        return int((await group.training(first, hosts[first.rank], "free-port", first.slot.address))["port"])
+
+
+async def put_release(member: Member, host: Host) -> None:
+    """Put the code there, unless it is; a scratch that can't be written is the node's problem."""
+    try:
+        await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+    except CommandFailed as error:
+        problem = Problem("scratch", error.why, "Name a folder that this user may write, with space left.")
+        raise End(Reason.PREFLIGHT, f"node {member.name}: {problem}") from error
+
+
+async def _preflight(members: list[Member], hosts: Hosts, model: str) -> None:
+    """Raise End listing every problem of every node."""
+    found = await asyncio.gather(*(check.ask(member, hosts[member.rank]) for member in members))
+    facts = dict(zip((m.name for m in members), found, strict=True))
+    problems = {m.name: check.problems(m, facts[m.name]) for m in members}
+    for member in members:
+        await sync_to_async(check.keep)(member.node_id, facts[member.name], problems[member.name])
+        if model.startswith("/") and not await hosts[member.rank].exists(model):
+            missing = Problem("model", f"{model} is not there", "Copy the model to the same path on every node.")
+            problems[member.name].append(missing)
+    texts = [f"node {name}: {problem}" for name, those in problems.items() for problem in those]
+    texts += check.differences(facts)
+    if texts:
+        raise End(Reason.PREFLIGHT, "; ".join(texts))
+
+
+def files_of(folder: Path) -> dict[Path, int]:
+    """Return the data set's files with their sizes in bytes; raise End where it has vanished here."""
+    files = {path: path.stat().st_size for path in sorted(folder.glob("*.jsonl"))}
+    if not files:
+        raise End(Reason.DATA, f"the data set's files are not in {folder}; upload it again")
+    return files
+
+
+async def put_dataset(member: Member, host: Host, digest: str, files: Mapping[Path, int]) -> None:
+    """Put the files of a data set, each whole or not at all; what is there already stays."""
+    for path, size in files.items():
+        there = str(member.scratch.dataset(digest) / path.name)
+        if await host.size(there) != size:
+            await host.put_file(there, path)
+
+
+def _plans(run: Run, attempt: Attempt, members: list[Member]) -> list[NodePlan]:
+    resume = attempt.resume_from
+    try:
+        return plan_attempt(
+            run.parsed_recipe(), actions.target_of(run), [m.slot for m in members], run=run.pk, attempt=attempt.number,
+            port=attempt.port, release=attempt.release,
+            resume=(resume.attempt.number, resume.step) if resume else None, env=environment(run.model.location),
+        )  # fmt: skip
+    except Refused as refused:
+        raise End(Reason.CONFIGURATION, str(refused)) from refused
+
+
+def environment(model: str) -> dict[str, str]:
+    """Return settings for the ranks: a model in a folder needs no hub."""
+    return {"HF_HUB_OFFLINE": "1"} if model.startswith("/") else {}
+
+
+async def put_plans(members: list[Member], plans: list[NodePlan]) -> None:
+    async with AsyncExitStack() as stack:
+        hosts = await group.connect_all(members, stack)
+        await asyncio.gather(*(put_plan(hosts[m.rank], plan) for m, plan in zip(members, plans, strict=True)))
+
+
+async def put_plan(host: Host, plan: NodePlan) -> None:
+    """Write the job's files; `start` refuses a folder without job.json, so that comes last."""
+    await host.put_text(str(plan.folder.env), dump(plan.env), 0o600)
+    for name, text in sorted(plan.files.items(), key=lambda item: item[0] == plan.folder.job.name):
+        await host.put_text(str(plan.folder.path / name), text)

@@ -1,0 +1,65 @@
+"""Before a job is called ended: proof that none of its processes is left, and every line read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from asgiref.sync import sync_to_async
+
+from webapp.fleet.ssh import Host, SshError
+from webapp.runs.models import Stream
+
+from . import group
+from .group import Answer, Member
+from .ingest import store
+from .reader import reader_of
+
+OVER = frozenset({"ended", "lost", "absent", "ready"})
+
+
+@dataclass
+class Settled:
+    """By rank: `status` of those that answered, `errors` of the others; `gone`: nothing is left and all was read."""
+
+    status: dict[int, Answer] = field(default_factory=dict)
+    errors: dict[int, SshError] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+
+
+def settle(members: Sequence[Member], streams: Iterable[Stream]) -> Settled:
+    """Ask every node; read to their ends the files of those where nothing is left."""
+    by_node: dict[int, list[Stream]] = {}
+    for stream in streams:
+        by_node.setdefault(stream.node_id, []).append(stream)
+
+    async def one(member: Member, host: Host) -> Answer:
+        status = await group.training(member, host, "status", str(member.folder.path))
+        if is_over(status):
+            for stream in by_node.get(member.node_id, []):
+                await drain(stream, host)
+        return status
+
+    settled = Settled()
+    for rank, found in group.on_each(members, one).items():
+        if isinstance(found, SshError):
+            settled.errors[rank] = found
+            continue
+        settled.status[rank] = found
+        if is_over(found):
+            settled.gone.add(rank)
+    return settled
+
+
+def is_over(status: Answer) -> bool:
+    return status.get("state") in OVER and not status.get("processes")
+
+
+async def drain(stream: Stream, host: Host) -> None:
+    """Read what is left of a file that no longer grows, a torn last line too, and close its stream's account."""
+    reader = reader_of(stream.source, stream.offset)
+    keep = sync_to_async(store)
+    if await host.size(stream.path) > stream.offset:
+        async for block in host.read_range(stream.path, stream.offset):
+            await keep(stream, reader.feed(block))
+    await keep(stream, reader.rest())

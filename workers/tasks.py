@@ -1,0 +1,30 @@
+"""Entry points for messages; each is one look."""
+
+from __future__ import annotations
+
+from webapp import dispatch
+from webapp.runs import heartbeat
+
+from . import advance, check, exporting, sweep
+from .app import SWEEP, app
+
+
+@app.task(name=dispatch.ADVANCE_RUN)
+def advance_run(run_id: int) -> None:
+    advance.advance(run_id)
+
+
+@app.task(name=dispatch.ADVANCE_EXPORT)
+def advance_export(export_id: int) -> None:
+    exporting.advance(export_id)
+
+
+@app.task(name=dispatch.CHECK_NODE)
+def check_node(node_id: int) -> None:
+    check.check_node(node_id)
+
+
+@app.task(name=SWEEP)
+def sweep_all() -> None:
+    heartbeat.beat("worker")
+    sweep.sweep()
