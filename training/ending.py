@@ -19,8 +19,11 @@ from .spec.folder import JobFolder
 
 LOG_BYTES = 1 << 18
 RANK_PREFIX = re.compile(r"^\[(?:rank|default)\d+\]:\s?")
-# torch elastic's words on the first rank that ended: "failed (exitcode: -9) local_rank: 1 (pid: 4711) of binary: ..."
-FIRST_RANK = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
+# torch elastic's words on the first rank that ended: in its report, and before it in one line without the global rank.
+ROOT_CAUSE = re.compile(
+    r"Root Cause .*?^\s*rank\s*: (?P<rank>\d+) .*?^\s*exitcode\s*: (?P<code>-?\d+)", re.DOTALL | re.MULTILINE
+)
+FIRST_RANK = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<rank>\d+)")
 GPU_MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED")
 DISK = re.compile(r"No space left on device|\[Errno 28\]")
 # The launcher's account of a failure that a rank explains better.
@@ -80,21 +83,28 @@ def _evidence(folder: JobFolder, outcome: Outcome, said: str) -> tuple[Reason, s
 
 def _killed(outcome: Outcome, log: str) -> str:
     """Return who was killed by signal 9, "" where nobody was."""
-    first = FIRST_RANK.search(log)
-    if first and int(first[1]) == -signal.SIGKILL:
-        return f"local rank {first[2]} was killed by signal 9"
+    who, code = _first_rank(log)
+    if code == -signal.SIGKILL:
+        return f"{who} was killed by signal 9"
     if outcome.signal == signal.SIGKILL:
         return "the launcher was killed by signal 9"
     # a shell between us and the process reports 128 + 9
     return "a process was killed by signal 9" if outcome.code == 128 + signal.SIGKILL else ""
 
 
+def _first_rank(log: str) -> tuple[str, int]:
+    """Return which rank the launcher saw end first and its exit code; ("", 0) where it says nothing of it."""
+    if report := ROOT_CAUSE.search(log):
+        return f"rank {report['rank']}", int(report["code"])
+    if line := FIRST_RANK.search(log):
+        return f"local rank {line['rank']}", int(line["code"])
+    return "", 0
+
+
 def _status(outcome: Outcome, log: str) -> str:
-    first = FIRST_RANK.search(log)
-    if first:
-        code, who = int(first[1]), f"local rank {first[2]}"
-    else:
-        code, who = -outcome.signal if outcome.signal else outcome.code or 0, "the process"
+    who, code = _first_rank(log)
+    if not who:
+        who, code = "the process", -outcome.signal if outcome.signal else outcome.code or 0
     how = f"was ended by signal {-code} ({_signal_name(-code)})" if code < 0 else f"ended with status {code}"
     last = next((line.strip() for line in reversed(log.split("\n")) if line.strip()), "")
     return f"{who} {how}; its last words: {last[:300]}" if last else f"{who} {how}"

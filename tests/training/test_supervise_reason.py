@@ -14,6 +14,11 @@ from training.spec.folder import JobFolder
 from .nodejobs import NodeJob, call
 
 ELASTIC = "E1129 18:50 torch/distributed/elastic] failed (exitcode: {code}) local_rank: 1 (pid: 77) of binary: python\n"
+REPORT = (
+    "Failures:\n[1]:\n  rank      : 4 (local_rank: 0)\n  exitcode  : -15 (pid: 7)  (SIGTERM)\n"
+    "Root Cause (first observed failure):\n[0]:\n  time      : now\n  host      : a\n"
+    "  rank      : 5 (local_rank: 1)\n  exitcode  : {code} (pid: 8)\n"
+)
 LAUNCHER = (
     "Traceback (most recent call last):\n"
     '  File "launch.py", line 1, in launch\n'
@@ -43,6 +48,8 @@ def traceback(line: str, rank: str = "") -> str:
         ("", 0, None, "completed", ""),
         ("", None, 9, "killed_by_host", "the launcher was killed by signal 9"),
         (ELASTIC.format(code=-9) + LAUNCHER, 1, None, "killed_by_host", "local rank 1 was killed by signal 9"),
+        (ELASTIC.format(code=-9) + LAUNCHER + REPORT.format(code=-9), 1, None, "killed_by_host",
+         "rank 5 was killed by signal 9"),
         (traceback("ValueError: bad"), 1, None, "rank_failed", "ValueError: bad"),
         (traceback("ValueError: bad", "[rank1]: ") + LAUNCHER, 1, None, "rank_failed", "ValueError: bad"),
         (traceback("torch.OutOfMemoryError: CUDA out of memory. Tried"), 1, None, "out_of_gpu_memory",
