@@ -32,7 +32,7 @@ class Kind(StrEnum):
     )
     EXIT = "exit"  # code, signal, reason, text: the last line of a job
     # an export, in events.jsonl of its own folder
-    PROGRESS = "progress"  # phase: stream | prove; done, total (bytes)
+    PROGRESS = "progress"  # phase: check | stream | prove; done, total (bytes)
     EXPORTED = "exported"  # bytes, dtype, files: [{name, size, sha256}], proof: {...}
 
 
