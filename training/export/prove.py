@@ -4,8 +4,10 @@ The request is {job, folder, bytes, memory}. The checks, in order:
 load       AutoModelForCausalLM.from_pretrained finds no missing, unexpected or mismatched key; dtype as chosen
 forward    one forward pass gives finite logits
 compare    the same pass with the checkpoint's own tensors, loaded by torch.distributed.checkpoint, gives the same
-headers    in place of the three where the model is larger than memory: what the files say they hold
 tokenizer  encodes, decodes and renders a chat like the base model's
+A model larger than memory is not loaded; these two stand in for the first three:
+headers    names, shapes and dtypes in the files are as the config has them
+contents   every value in the files is the checkpoint's, converted
 The result is {checks: [{name, passed, detail}], largest_difference, not_compared}. Only one copy of the model is ever
 in memory: the second set of weights is loaded into the place of the first.
 """
@@ -19,18 +21,16 @@ from typing import Any
 
 import torch
 import torch.distributed.checkpoint as dcp
-from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ..spec.job import ExportJob
-from .blueprint import blueprint, load_config
+from . import flat
 from .companions import load_tokenizer
 from .manifest import MODEL_FOLDER
 
 TEXT = "def add(a, b):\n    return a + b  # 2 + 2 = 4, naïve café\n"
 CHAT = [{"role": "user", "content": "What is 2 + 2?"}, {"role": "assistant", "content": "4"}]
 TOKENS = 24
-NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 SLACK = 4  # units in the last place of the largest logit
 
 
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
         result["not_compared"] = (
             f"the model takes {request['bytes']:,} bytes of memory and {request['memory']:,} are available"
         )
-        _headers(job, Path(request["folder"]), sheet)
+        _flat(job, Path(request["folder"]), sheet)
     else:
         result["largest_difference"] = _weights(job, Path(request["folder"]), sheet)
     _tokenizer(job, Path(request["folder"]), sheet)
@@ -76,19 +76,13 @@ def _weights(job: ExportJob, folder: Path, sheet: Sheet) -> float | None:
     return _compare(exported, _logits(model), model.dtype, sheet)
 
 
-def _headers(job: ExportJob, folder: Path, sheet: Sheet) -> None:
-    """For a model larger than memory: names, shapes and dtypes in the files against the config in the folder."""
-    config = load_config(job.model_copy(update={"model": str(folder), "revision": ""}))
-    plan = blueprint(config, trust_remote_code=job.trust_remote_code)
-    wanted = {name: (plan.shapes[name], job.dtype) for name in plan.kept()}
-    found: dict[str, tuple[tuple[int, ...], str]] = {}
-    for path in folder.glob("*.safetensors"):
-        with safe_open(path, "pt") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-            found |= {name: (tuple(s.get_shape()), NAMES.get(s.get_dtype(), job.dtype)) for name, s in slices.items()}
-    differ = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
-    detail = f"differ: {', '.join(differ[:5])}" if differ else f"{len(found)} tensors, as the config has them"
-    sheet.add("headers", not differ, detail)
+def _flat(job: ExportJob, folder: Path, sheet: Sheet) -> None:
+    """Run headers and contents, for a model larger than memory."""
+    differ = flat.headers_differ(job, folder)
+    if not sheet.add("headers", not differ, f"differ: {flat.listed(differ)}" if differ else "as the config has them"):
+        return
+    differ = flat.contents_differ(job, folder)
+    sheet.add("contents", not differ, f"differ: {flat.listed(differ)}" if differ else "each equals the checkpoint's")
 
 
 def _load(job: ExportJob, folder: Path, sheet: Sheet) -> Any:
