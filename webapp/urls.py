@@ -5,6 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from webapp.api.health import healthz
 from webapp.api.site import urls as api
 
 urlpatterns = [
@@ -16,5 +17,6 @@ urlpatterns = [
     path("datasets/", include("webapp.datasets.urls")),
     path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),
+    path("healthz", healthz, name="healthz"),
     path("api/v1/", api),
 ]

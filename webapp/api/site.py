@@ -14,7 +14,7 @@ from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from . import catalogue, datasets, exports, problems, run_actions, runs
+from . import catalogue, datasets, exports, health, problems, run_actions, runs
 from .access import Access
 from .wire import StrictParser, StrictRenderer
 
@@ -50,7 +50,7 @@ api = Api(
     urls_namespace="api",
 )
 problems.register(api)
-for part in (runs, run_actions, exports, datasets, catalogue):
+for part in (runs, run_actions, exports, datasets, catalogue, health):
     api.add_router("", part.router)
 
 View = Callable[..., Any]
