@@ -2,5 +2,6 @@
 
 from .detail import detail
 from .index import index
+from .upload import upload
 
-__all__ = ["detail", "index"]
+__all__ = ["detail", "index", "upload"]
