@@ -1,0 +1,24 @@
+"""The channel layer as in use, on a Redis of the tests' own; rows in a database that threads share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.webapp.rows import World, make_world
+
+
+@pytest.fixture(autouse=True)
+def layer(settings: Any, redis_url: str, tmp_path: Path) -> None:
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [redis_url]}}
+    }
+    settings.REDIS_URL = redis_url
+    settings.DATASETS_DIR = tmp_path / "datasets"
+
+
+@pytest.fixture
+def world(transactional_db: None, tmp_path: Path) -> World:
+    return make_world(tmp_path)

@@ -1,0 +1,71 @@
+"""The batch that an open page takes: built from the journal alone, by its number."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tests.webapp.rows import World
+from webapp.runs.live import batch, plain
+from webapp.runs.models import Event
+
+
+def test_it_works(world: World) -> None:
+    feed = world.running()
+    before = Event.objects.filter(run=feed.run).count()
+    feed.metrics(2.5, math.nan)
+    feed.write("log@1", ("log", None, {"text": "\x1b[1mhello\x1b[0m\n"}))
+    found = batch(feed.run.pk, before)
+    assert found["points"] == {"loss": [[1.0, 2.5], [2.0, "NaN"]]}
+    assert found["log"] == [{"number": before + 3, "source": "node 1", "text": "hello"}]
+    assert (found["cursor"], found["more"], found["step"]) == (before + 3, False, 2)
+    assert "header" in found["changed"]
+    json.dumps(found, allow_nan=False)
+
+
+def test_pieces_together_are_the_whole(world: World) -> None:
+    feed = world.running()
+    feed.metrics(*(float(i) for i in range(23)))
+    cursor, pieces, more = 0, [], True
+    while more:
+        found = batch(feed.run.pk, cursor, limit=5)
+        cursor, more = found["cursor"], found["more"]
+        pieces += found["points"].get("loss", [])
+    assert pieces == batch(feed.run.pk, 0)["points"]["loss"]
+    assert len(pieces) == 23
+    assert batch(feed.run.pk, cursor) == {
+        "cursor": cursor, "more": False, "points": {}, "log": [], "changed": [], "step": None
+    }  # fmt: skip
+
+
+def test_every_change_of_state_asks_for_header_and_buttons(world: World) -> None:
+    feed = world.running()
+    assert {"header", "actions", "history", "charts"} <= set(batch(feed.run.pk, 0)["changed"])
+
+
+def test_samples_are_points_over_time(world: World) -> None:
+    feed = world.running()
+    gpu = {"index": 3, "used": 7.0, "total": 8.0, "load": 0.5}
+    feed.write("node@1", ("sample", None, {"ram_used": 5.0, "gpus": [gpu]}))
+    found = batch(feed.run.pk, 0)
+    assert {name: [y for _, y in pairs] for name, pairs in found["points"].items()} == {
+        "node1/ram_used": [5.0], "node1/gpu3/used": [7.0], "node1/gpu3/total": [8.0], "node1/gpu3/load": [0.5]
+    }  # fmt: skip
+    assert "memory" in found["changed"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("a\x1b[31mb\x1b[0mc\n", "abc"),
+        (" 10%|#\r 20%|##\r\n", " 20%|##"),
+        ("\x1b]0;title\x07x\x1b[2K\x1b[1Gy", "xy"),
+        ("tab\tstays, bell\x07 goes\x00", "tab\tstays, bell goes"),
+        ("one\ntwo\n\n", "one\ntwo"),
+        ("no newline", "no newline"),
+    ],
+)
+def test_a_log_is_plain_text(raw: str, shown: str) -> None:
+    assert plain(raw) == shown

@@ -1,0 +1,164 @@
+"""The new-run form: nothing lost, problems at their fields, and the very files that workers would put."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from django.test import Client
+
+from training.spec.plan import plan_attempt
+from webapp.runs import actions
+from webapp.runs.forms import COMMON, RunForm
+from webapp.runs.models import Run
+
+from .rows import HOSTILE, World
+
+
+@pytest.fixture
+def filled(world: World) -> dict[str, Any]:
+    form = RunForm.fresh("tiny")
+    return {
+        "name": "my run",
+        "preset": "tiny",
+        "model": str(world.model.pk),
+        "dataset": str(world.version.pk),
+        "cluster": str(world.cluster.pk),
+        "editor": "form",
+        "yaml": form.text,
+        **form.common,
+    }
+
+
+def test_it_opens_with_what_there_is_only_one_of(page: Client, world: World) -> None:
+    form = page.get("/runs/new/").context["form"]
+    assert (form.model, form.dataset, form.cluster) == (
+        str(world.model.pk),
+        str(world.version.pk),
+        str(world.cluster.pk),
+    )
+    assert set(form.common) == set(COMMON)
+
+
+def test_it_saves_a_draft(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post(
+        "/runs/new/", filled | {"save": "1", "optimisation.learning_rate": "3e-4", "export.at_end": "on"}
+    )
+    run = Run.objects.get()
+    assert answer.headers["Location"] == f"/runs/{run.pk}/"
+    assert (run.state, run.name, run.owner.username) == ("draft", "my run", "ada")
+    assert run.recipe["optimisation"]["learning_rate"] == 3e-4
+    assert run.recipe["export"]["at_end"] is True
+
+
+def test_it_launches(page: Client, filled: dict[str, Any]) -> None:
+    page.post("/runs/new/", filled | {"launch": "1"})
+    run = Run.objects.get()
+    assert (run.state, run.attempt.number) == ("queued", 1)
+
+
+def test_it_rejects_with_the_problem_at_its_field_and_loses_nothing(page: Client, filled: dict[str, Any]) -> None:
+    typed = {"name": HOSTILE, "optimisation.learning_rate": "fast", "optimisation.max_steps": "0", "model": ""}
+    answer = page.post("/runs/new/", filled | typed | {"launch": "1"})
+    assert answer.status_code == 422
+    assert not Run.objects.exists()
+    found = {problem.field for problem in answer.context["problems"]}
+    assert found == {"model"}  # without a model nothing else can be asked
+    answer = page.post("/runs/new/", filled | typed | {"launch": "1", "model": filled["model"]})
+    by_key = {field.key: field for field in answer.context["fields"]}
+    assert by_key["optimisation.learning_rate"].problems
+    assert by_key["optimisation.max_steps"].problems
+    assert by_key["optimisation.learning_rate"].value == "fast"
+    text = answer.content.decode()
+    assert 'value="fast"' in text
+    assert "<img src=x" not in text
+    assert not Run.objects.exists()
+
+
+def test_it_rejects_an_empty_name(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/", filled | {"name": " ", "save": "1"})
+    assert [p.field for p in answer.context["by_field"]["name"]] == ["name"]
+
+
+def test_all_fields_take_over_what_was_typed_and_back(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/", filled | {"turn": "yaml", "optimisation.max_steps": "77"})
+    form = answer.context["form"]
+    assert form.at == "yaml"
+    recipe = yaml.safe_load(form.text)
+    assert str(recipe["optimisation"]["max_steps"]) == "77"
+    recipe["optimisation"]["max_steps"] = 78
+    back = filled | {"turn": "form", "editor": "yaml", "yaml": yaml.safe_dump(recipe)}
+    form = page.post("/runs/new/", back).context["form"]
+    assert (form.at, form.common["optimisation.max_steps"]) == ("form", "78")
+
+
+def test_broken_yaml_names_its_line_and_stays(page: Client, filled: dict[str, Any]) -> None:
+    broken = "optimisation:\n  max_steps: [1\nprecision: bf16\n"
+    answer = page.post("/runs/new/", filled | {"editor": "yaml", "yaml": broken, "launch": "1"})
+    assert answer.status_code == 422
+    assert answer.context["form"].text == broken
+    (problem,) = answer.context["problems"]
+    assert (problem.field, "line 3" in problem.reason) == ("recipe", True)
+
+
+def test_an_unknown_field_in_yaml_is_named(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/", filled | {"editor": "yaml", "yaml": "optimisation:\n  max_step: 3\n", "save": "1"})
+    (problem,) = answer.context["recipe_problems"]
+    assert (problem.field, problem.fix) == ("optimisation.max_step", "Did you mean max_steps?")
+
+
+def test_a_preset_loads_its_recipe(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/", filled | {"load": "1", "preset": "smollm2-135m-demo"})
+    assert answer.context["form"].common["optimisation.max_steps"] == "24"
+
+
+def test_the_panel_shows_the_files_that_would_be_put(page: Client, world: World, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/panel", filled)
+    forecast = answer.context["forecast"]
+    order = RunForm.of(filled).order()
+    plans = plan_attempt(
+        actions.check(order),
+        actions.target_of(order),
+        actions.slots(world.cluster),
+        run=forecast.number,
+        attempt=1,
+        port=0,
+        release="CODE-HASH",
+    )
+    assert [dict(node.files) for node in forecast.files.nodes] == [dict(plan.files) for plan in plans]
+    assert forecast.ranks == 2
+    assert forecast.rows_a_step == 8
+    assert not Run.objects.exists()
+
+
+def test_the_panel_says_what_is_wrong(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/panel", filled | {"data.max_length": "3"})
+    assert [p.field for p in answer.context["forecast"].problems] == ["data.max_length"]
+
+
+def test_fsdp1_without_a_gpu_is_refused(page: Client, filled: dict[str, Any]) -> None:
+    recipe = yaml.safe_load(filled["yaml"])
+    recipe["fsdp"]["version"] = 1
+    answer = page.post("/runs/new/panel", filled | {"editor": "yaml", "yaml": yaml.safe_dump(recipe)})
+    assert "fsdp.version" in [p.field for p in answer.context["forecast"].problems]
+
+
+def test_a_clone_says_what_differs(page: Client, world: World, filled: dict[str, Any]) -> None:
+    source = world.draft("the source")
+    form = page.get(f"/runs/new/?from={source.pk}").context["form"]
+    assert (form.name, form.source) == ("the source (clone)", str(source.pk))
+    changed = filled | {"source": str(source.pk), "optimisation.max_steps": "5"}
+    forecast = page.post("/runs/new/panel", changed).context["forecast"]
+    assert forecast.differs == [("optimisation.max_steps", 12, 5)]
+    page.post("/runs/new/", changed | {"save": "1"})
+    assert Run.objects.exclude(pk=source.pk).get().cloned_from == source
+
+
+def test_enter_makes_nothing(page: Client, filled: dict[str, Any]) -> None:
+    text = page.get("/runs/new/").content.decode()
+    first = text[text.index('id="new-run"') :]
+    button = first[first.index("<button") : first.index("</button>")]
+    assert 'name="turn"' in button
+    page.post("/runs/new/", filled | {"turn": "form"})
+    assert not Run.objects.exists()

@@ -1,0 +1,177 @@
+"""The run page and its buttons."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from django.test import Client
+
+from training.spec.faults import Reason
+from webapp.runs.models import Export
+from webapp.runs.page import PARTS
+from webapp.runs.states import RunState
+
+from .rows import HOSTILE, World
+
+
+def test_it_works(page: Client, world: World) -> None:
+    feed = world.running(HOSTILE)
+    feed.started()
+    feed.metrics(2.314, 1.94)
+    feed.write("log@0", ("log", None, {"text": "\x1b[31mred\x1b[0m\n 50%|##\r100%|####\n"}))
+    feed.checkpoint(2)
+    text = page.get(f"/runs/{feed.run.pk}/").content.decode()
+    assert '<span data-testid="first-loss" data-live="first-loss">2.314</span>' in text
+    assert '<span data-testid="last-loss" data-live="last-loss">1.94</span>' in text
+    assert "<img src=x" not in text
+    assert "red\n100%|####" in text
+    assert "\x1b" not in text
+    assert "1 kB" in text  # two nodes of 500 bytes
+    assert 'data-testid="stop"' in text
+    assert 'data-testid="resume"' not in text
+
+
+def test_each_part_is_the_same_on_the_page_and_alone(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.started()
+    feed.metrics(2.0)
+    feed.checkpoint(1)
+    whole = page.get(f"/runs/{feed.run.pk}/").content.decode()
+
+    def without_token(html: str) -> str:
+        return "".join(line for line in html.splitlines() if "csrfmiddlewaretoken" not in line).strip()
+
+    for name in PARTS:
+        part = page.get(f"/runs/{feed.run.pk}/part/{name}").content.decode()
+        assert without_token(part) in without_token(whole), name
+    assert page.get(f"/runs/{feed.run.pk}/part/nothing").status_code == 404
+
+
+def test_it_carries_the_cursor_that_it_was_made_at(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.metrics(2.0)
+    text = page.get(f"/runs/{feed.run.pk}/").content.decode()
+    live = json.loads(text.split('id="live" type="application/json">')[1].partition("</script>")[0])
+    feed.run.refresh_from_db()
+    assert live["cursor"] == feed.run.journal > 0
+
+
+def test_a_failed_run_says_why(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.write("node@1", ("exit", None, {"code": 1, "signal": 9, "reason": "killed_by_host", "text": "rank 1"}))
+    feed.end(RunState.FAILED, reason=Reason.KILLED_BY_HOST, text="killed by the host: rank 1 on beta")
+    text = page.get(f"/runs/{feed.run.pk}/").content.decode()
+    assert "killed by the host: rank 1 on beta".capitalize() in text
+    assert "beta (node rank 1): signal 9" in text
+
+
+def test_memory_is_the_hosts_where_there_is_no_gpu(page: Client, world: World) -> None:
+    feed = world.running()
+    sample = {"ram_used": 3e9, "ram_total": 24e9, "disk_free": 1e9, "disk_total": 2e9, "cpu": 0.5, "gpus": []}
+    feed.write("node@0", ("sample", None, sample))
+    feed.write("node@1", ("sample", None, sample | {"gpus": [{"index": 0, "used": 70e9, "total": 85e9, "load": 1}]}))
+    text = page.get(f"/runs/{feed.run.pk}/part/memory").content.decode()
+    assert "host memory, no GPU" in text
+    assert "3 GB of 24 GB" in text
+    assert "70 GB of 85 GB" in text
+
+
+def test_it_launches_a_draft(page: Client, world: World) -> None:
+    run = world.draft()
+    assert 'data-testid="launch"' in page.get(f"/runs/{run.pk}/").content.decode()
+    page.post(f"/runs/{run.pk}/launch")
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
+def test_it_stops_and_resumes(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.metrics(2.0)
+    saved = feed.checkpoint(1)
+    page.post(f"/runs/{feed.run.pk}/stop")
+    feed.run.refresh_from_db()
+    assert feed.run.state == "stopping"
+    feed.end(RunState.STOPPED, reason=Reason.STOPPED)
+    assert "Resume from step 1" in page.get(f"/runs/{feed.run.pk}/").content.decode()
+    page.post(f"/runs/{feed.run.pk}/resume", {"checkpoint": saved.pk})
+    feed.run.refresh_from_db()
+    assert (feed.run.state, feed.run.attempt.resume_from) == ("queued", saved)
+
+
+def test_it_exports(page: Client, world: World) -> None:
+    feed = world.running()
+    saved = feed.checkpoint(1)
+    page.post(f"/runs/{feed.run.pk}/export", {"checkpoint": saved.pk, "dtype": "float32"})
+    export = Export.objects.get()
+    assert (export.checkpoint, export.dtype, export.requested_by) == (saved, "float32", world.user)
+    files = [{"name": "model.safetensors", "size": 10, "sha256": "ab" * 32}]
+    Export.objects.update(state="ready", files=files, proof={"missing": 0}, bytes=10)
+    text = page.get(f"/runs/{feed.run.pk}/part/exports").content.decode()
+    assert f'href="/api/v1/exports/{export.pk}/files/model.safetensors"' in text
+    assert f'href="/api/v1/exports/{export.pk}/archive"' in text
+
+
+@pytest.mark.parametrize(
+    ("act", "data", "reason"),
+    [
+        ("stop", {}, "There is nothing to stop"),
+        ("resume", {}, "Only a stopped or failed run"),
+        ("export", {}, "no complete checkpoint yet"),
+        ("export", {"checkpoint": "x'; --"}, "this run has no checkpoint"),
+        ("resume", {"checkpoint": "99"}, "this run has no checkpoint '99'"),
+    ],
+)
+def test_it_rejects_what_can_not_be_done(
+    page: Client, world: World, act: str, data: dict[str, str], reason: str
+) -> None:
+    run = world.draft()
+    answer = page.post(f"/runs/{run.pk}/{act}", data, follow=True)
+    said = " ".join(str(message) for message in answer.context["messages"])
+    assert reason in said
+    run.refresh_from_db()
+    assert (run.state, Export.objects.count()) == ("draft", 0)
+
+
+def test_a_get_changes_nothing(page: Client, world: World) -> None:
+    run = world.draft()
+    for act in ("launch", "stop", "resume", "export"):
+        assert page.get(f"/runs/{run.pk}/{act}").status_code == 405
+
+
+def test_foreign_forms_are_refused(world: World) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(world.user)
+    run = world.draft()
+    assert client.post(f"/runs/{run.pk}/launch").status_code == 403
+    run.refresh_from_db()
+    assert run.state == "draft"
+
+
+def test_series_are_strict_json_with_gaps_named(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.metrics(1.2, math.nan, math.inf, 0.9)
+    answer = page.get(f"/runs/{feed.run.pk}/series.json")
+    found = json.loads(answer.content, parse_constant=pytest.fail)
+    assert found["series"]["loss"]["points"] == [[1, 1.2], [2, "NaN"], [3, "Infinity"], [4, 0.9]]
+    feed.run.refresh_from_db()
+    assert found["cursor"] == feed.run.journal
+
+
+def test_the_newer_attempt_wins_and_the_old_tail_stays(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.metrics(5.0, 4.0, 3.0, 2.0)
+    saved = feed.checkpoint(2)
+    feed.end(RunState.FAILED, reason=Reason.RANK_FAILED)
+    page.post(f"/runs/{feed.run.pk}/resume", {"checkpoint": saved.pk})
+    feed.run.refresh_from_db()
+    world.started(feed.run).metrics(2.5, 2.4, after=2)
+    loss = page.get(f"/runs/{feed.run.pk}/series.json").json()["series"]["loss"]
+    assert loss["points"] == [[1, 5.0], [2, 4.0], [3, 2.5], [4, 2.4]]
+    assert loss["tail"] == [[3, 3.0], [4, 2.0]]
+
+
+@pytest.mark.parametrize("query", ["points=1", "points=x", "points=99999999"])
+def test_series_reject_a_bad_number_of_points(page: Client, world: World, query: str) -> None:
+    assert page.get(f"/runs/{world.draft().pk}/series.json?{query}").status_code == 400
