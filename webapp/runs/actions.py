@@ -22,7 +22,7 @@ from webapp.datasets.models import Version
 from webapp.dispatch import advance_export, advance_run
 from webapp.fleet.models import Cluster
 
-from . import lifecycle
+from . import journal, lifecycle
 from .models import Attempt, Checkpoint, Export, ModelSource, Placement, Run
 from .states import RunState
 
@@ -195,6 +195,9 @@ def export(run: Run, user: AbstractBaseUser | None, checkpoint: Checkpoint | Non
     if dtype not in known:
         raise Refused([Problem("dtype", f"{dtype!r} is not a number format of ours", f"Choose {', '.join(known)}.")])
     made = Export.objects.create(checkpoint=checkpoint, dtype=dtype, requested_by=user)
+    data: dict[str, object] = {"export": made.pk, "old": "", "new": made.state, "reason": ""}
+    source = f"exportstate@{made.pk}"
+    journal.add(checkpoint.attempt, "export", seq=0, at=made.created_at, data=data, source=source)
     advance_export(made.pk)
     return made
 

@@ -1,16 +1,17 @@
 """All curves of a run page at once, as of one cursor.
 
-Of a run with several attempts, the newer attempt wins: an older one counts up to the step that the next
-went on from, and its points beyond are its `tail`, drawn faintly. Time series are the newest attempt's.
+Over steps, a curve follows the lineage of attempts (see series.read); what an attempt trained beyond the step
+that a later one went on from is its `tail`, drawn faintly. Curves over time are those of the newest attempt.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
 from typing import Any
 
-from .models import Attempt, Point, Run, Series
+from . import series
+from .models import Attempt, Run, Series
 
 MAX_POINTS = 10_000
 DRAWN = re.compile(
@@ -25,53 +26,28 @@ def picture(run: Run, count: int) -> dict[str, Any]:
     The cursor is read first, so every point past it is in a later batch; a point may be in both.
     """
     run.refresh_from_db(fields=["journal"])
-    attempts = list(run.attempts.select_related("resume_from").order_by("number"))
-    wanted = [s for s in Series.objects.filter(attempt__in=attempts) if DRAWN.fullmatch(s.name)]
-    names = sorted({s.name for s in wanted})
-    curves = {name: _curve([s for s in wanted if s.name == name], attempts, count) for name in names}
+    newest = run.attempt
+    rows: dict[str, list[Series]] = {}
+    for row in Series.objects.filter(attempt__run=run).order_by("name", "attempt__number"):
+        if DRAWN.fullmatch(row.name):
+            rows.setdefault(row.name, []).append(row)
+    curves = {name: _curve(run, newest, found, count) for name, found in rows.items()}
     return {"cursor": run.journal, "series": {name: curve for name, curve in curves.items() if curve["points"]}}
 
 
-def _curve(found: list[Series], attempts: list[Attempt], count: int) -> dict[str, Any]:
+def _curve(run: Run, newest: Attempt | None, found: list[Series], count: int) -> dict[str, Any]:
     axis = found[0].axis
-    by_attempt = {series.attempt_id: series for series in found}
     if axis == "time":
-        series = by_attempt.get(attempts[-1].pk)
-        return {"axis": axis, "points": thin(pairs(series), count) if series else [], "tail": []}
-    kept: list[Pair] = []
+        own = found[-1] if newest is not None and found[-1].attempt_id == newest.pk else None
+        return {"axis": axis, "points": _pairs(series.read_beyond(own, points=count)) if own else [], "tail": []}
+    spans = {span.attempt: span for span in series.lineage(run)}
     tail: list[Pair] = []
-    for attempt, following in zip(attempts, [*attempts[1:], None], strict=True):
-        if attempt.pk not in by_attempt:
-            continue
-        ours = pairs(by_attempt[attempt.pk])
-        end = _end(following, attempts[attempts.index(attempt) + 1 :])
-        kept += [pair for pair in ours if pair[0] <= end]
-        tail += [pair for pair in ours if pair[0] > end]
-    return {"axis": axis, "points": thin(sorted(kept), count), "tail": thin(tail, count)}
+    for row in found:
+        end = spans[row.attempt_id].upto if row.attempt_id in spans else -math.inf
+        tail += _pairs(series.read_beyond(row, end, count)) if end < math.inf else []
+    points = _pairs(series.read(run, found[0].name, count))
+    return {"axis": axis, "points": points, "tail": sorted(tail, key=lambda pair: pair[0])}
 
 
-def _end(following: Attempt | None, later: list[Attempt]) -> float:
-    """Return the last step up to which an attempt counts: where any later attempt went on from."""
-    starts = [attempt.resume_from.step if attempt.resume_from else 0 for attempt in later]
-    return float(min(starts)) if following else float("inf")
-
-
-def pairs(series: Series) -> list[Pair]:
-    rows: Iterable[Point] = series.points.order_by("x").only("x", "value", "odd")
-    return [[point.x, point.shown] for point in rows]
-
-
-def thin(points: list[Pair], count: int) -> list[Pair]:
-    """Return about `count` of `points`: of each stretch the least, the greatest and all that are not finite."""
-    if len(points) <= count:
-        return points
-    width = -(-len(points) // max(1, count // 2))
-    return [pair for i in range(0, len(points), width) for pair in _extremes(points[i : i + width])]
-
-
-def _extremes(stretch: list[Pair]) -> list[Pair]:
-    finite = [pair for pair in stretch if not isinstance(pair[1], str)]
-    keep = [pair for pair in stretch if isinstance(pair[1], str)]
-    if finite:
-        keep += [min(finite, key=lambda pair: pair[1]), max(finite, key=lambda pair: pair[1])]
-    return [pair for pair in stretch if any(pair is kept for kept in keep)]
+def _pairs(reading: series.Reading | None) -> list[Pair]:
+    return [list(pair) for pair in zip(reading.steps, reading.values, strict=True)] if reading else []

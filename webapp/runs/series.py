@@ -113,6 +113,12 @@ def read(run: Run, name: str, points: int = 1500) -> Reading | None:
     return Reading(name, axis, steps, [odd or value for _, value, odd in rows])
 
 
+def read_beyond(series: Series, after: float = -math.inf, points: int = 1500) -> Reading:
+    """Return one attempt's own points past `after`, thinned alike: what it trained in vain, or its time series."""
+    rows = _rows([(series.pk, Span(series.attempt_id, after, math.inf))], points)
+    return Reading(series.name, series.axis, [x for x, _, _ in rows], [odd or value for _, value, odd in rows])
+
+
 def _rows(where: list[tuple[int, Span]], points: int) -> list[Row]:
     table = connection.ops.quote_name(Point._meta.db_table)
     condition = " OR ".join("(series_id = %s AND x > %s AND x <= %s)" for _ in where)
