@@ -1,0 +1,67 @@
+"""The whole of it with real ranks: FSDP over two nodes with private disks, a stop, a resume, an export."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workers.world import Following, World, stored_equals_written
+from training.samples import data, model
+from webapp.fleet.models import Node
+from webapp.runs import actions
+from webapp.runs.models import Export, Point, Run
+from workers import exporting
+
+pytestmark = pytest.mark.ranks
+
+
+@pytest.fixture
+def real(world: World) -> World:
+    """The world with the real launcher, a real model and real data."""
+    Node.objects.update(python=sys.executable)
+    assert model.main(["tiny", str(world.folder / "model")]) == 0
+    sample = world.folder / "sample"
+    assert data.main(["code-chat", str(sample)]) == 0
+    folder = world.version.folder
+    for name, rows in (("train", 60), ("test", 8)):
+        lines = (sample / f"{name}.jsonl").read_text("utf-8").splitlines(keepends=True)[:rows]
+        (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+    return world
+
+
+def losses(run: Run) -> dict[float, float | None]:
+    rows = Point.objects.filter(series__attempt__run=run, series__name="loss").order_by("series__attempt", "x")
+    return dict(rows.values_list("x", "value"))
+
+
+def test_stop_resume_and_export_for_real(real: World, following: Following) -> None:
+    short = {"max_steps": 10, "per_device_batch": 2}
+    run = real.run(optimisation=short, checkpoints={"every_steps": 3}, export={"at_end": True})
+    real.to(run, "running")
+    real.drive(run, lambda r: r.step >= 2)
+    actions.stop(run, "ada")
+    real.to(run, "stopped")
+    assert run.reason == "stopped"
+    stopped_at = run.step
+    actions.resume(run, "ada")
+    real.to(run, "succeeded")
+    assert stopped_at < 10
+    assert set(losses(run)) == {float(step) for step in range(1, 11)}
+    assert losses(run)[10.0] < losses(run)[1.0]
+    assert real.supervisors() == []
+    export = Export.objects.get(checkpoint__attempt__run=run)  # the one that the recipe asked for
+    real.drive(run, lambda _: export_ended(export), step=lambda: exporting.advance(export.pk))
+    assert export.state == "ready", f"{export.reason}: {export.reason_text}"
+    names = {file["name"] for file in export.files}
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= names
+    folder = Path(export.slot["scratch"]) / "runs" / str(run.pk) / "exports" / str(export.pk) / "model"
+    assert json.loads((folder / "config.json").read_text("utf-8"))["architectures"] == ["LlamaForCausalLM"]
+    stored_equals_written(run)
+
+
+def export_ended(export: Export) -> bool:
+    export.refresh_from_db()
+    return bool(export.has_ended)
