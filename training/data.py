@@ -33,15 +33,14 @@ def load(path: str, data: Data) -> Dataset:
     """
     features = Features({"messages": MESSAGE} if data.format == "messages" else {"text": Value("string")})
     settings = {"path": path, "format": data.format, "text_field": data.text_field, "stamp": _stamp(path)}
+    if next(read_rows(**settings), None) is None:
+        raise bad(path, 0, "it has no rows", "Upload a file with at least one row.")
     try:
-        rows = Dataset.from_generator(
+        return Dataset.from_generator(
             read_rows, features=features, gen_kwargs=settings, cache_dir=str(Path(path).parent / "cache")
         )
     except DatasetGenerationError as error:
         raise (error.__cause__ if isinstance(error.__cause__, BadData) else error) from None
-    if not len(rows):
-        raise bad(path, 0, "it has no rows", "Upload a file with at least one row.")
-    return rows
 
 
 def _stamp(path: str) -> str:

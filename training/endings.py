@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 
 import torch
 
@@ -14,7 +16,7 @@ from .spec.lint import Refused
 # What gloo and NCCL say on a healthy rank when another one is gone.
 PEER_GONE = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "remote process exited")
 # torch.save reports a full disk only so; the number of the error is lost on the way.
-WRITER_FAILED = "PytorchStreamWriter failed"
+WRITER_FAILED = ("PytorchStreamWriter failed", "unexpected pos")
 
 
 class Ended(Exception):
@@ -32,7 +34,7 @@ def reason_for(error: BaseException) -> Reason:
     chain = list(causes(error))
     if any(isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT) for e in chain):
         return Reason.DISK_FULL
-    if any(WRITER_FAILED in str(e) for e in chain):
+    if any(words in str(e) for e in chain for words in WRITER_FAILED):
         return Reason.DISK_FULL
     if any(isinstance(e, torch.cuda.OutOfMemoryError) for e in chain):
         return Reason.OUT_OF_GPU_MEMORY
@@ -64,3 +66,9 @@ def sentence(error: BaseException) -> str:
     *_, last = causes(error)
     text = " ".join(str(last if not isinstance(error, (Ended, ValueError)) else error).split())
     return f"{type(last).__name__}: {text}"[:1000] if not isinstance(error, (Ended, Refused)) else text[:1000]
+
+
+def print_error(error: BaseException) -> None:
+    """Print where `error` came from. Never raises: the log may lie on the disk that is full."""
+    with suppress(OSError):
+        traceback.print_exception(error)

@@ -12,7 +12,8 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,41 +24,48 @@ SHORT_TAIL = 1 << 14  # enough for the last line in nearly every case
 TAIL = 1 << 20  # bytes looked at for the last line; a line is far shorter
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A line that is not in the file yet. `only_first`: not when the file has one of its kind by then."""
+
+    at: float
+    kind: str
+    step: int | None
+    data: dict[str, Any]
+    only_first: bool = False
+
+
 class Journal:
     """Appends events to `path`. Use from one thread of a process; several processes may share the file."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
-        self._waiting: deque[tuple[float, str, int | None, dict[str, Any]]] = deque(maxlen=KEPT)
+        self._waiting: deque[Waiting] = deque(maxlen=KEPT)
         self._complained = False
 
     def emit(self, kind: str, step: int | None = None, **data: Any) -> None:
         """Append one line. Never raises: training must not end because of its telemetry."""
-        self._waiting.append((time.time(), kind, step, data))
-        try:
-            self._flush()
-        except (OSError, BadLine, ValueError, TypeError) as error:
-            self._complain(error)
+        self._send(Waiting(time.time(), kind, step, data))
 
     def emit_first(self, kind: str, step: int | None = None, **data: Any) -> None:
-        """Append one line unless the file already has one of this kind."""
-        if not self.has(kind):
-            self.emit(kind, step, **data)
+        """Append one line unless the file already has one of this kind, by whichever process."""
+        self._send(Waiting(time.time(), kind, step, data, only_first=True))
 
-    def has(self, kind: str) -> bool:
-        """Tell whether a line of this kind is near the end of the file."""
+    def _send(self, line: Waiting) -> None:
+        self._waiting.append(line)
         try:
-            return any(event.kind == kind for event in tail(self.path))
-        except OSError:
-            return False
+            self._flush()
+        except (OSError, ValueError, TypeError) as error:
+            self._complain(error)
 
     def _flush(self) -> None:
         with self._locked() as file:
             seq = last_seq(self.path)
             while self._waiting:
-                at, kind, step, data = self._waiting[0]
-                seq += 1
-                write_whole(file, Event(seq, at, kind, step, data).line().encode())
+                line = self._waiting[0]
+                if not (line.only_first and any(event.kind == line.kind for event in tail(self.path))):
+                    write_whole(file, Event(seq + 1, line.at, line.kind, line.step, line.data).line().encode())
+                    seq += 1
                 self._waiting.popleft()
 
     @contextmanager
@@ -71,8 +79,9 @@ class Journal:
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:
-            print(f"journal {self.path}: {error}; going on", file=sys.stderr, flush=True)
             self._complained = True
+            with suppress(OSError):  # the log may lie on the disk that is full
+                print(f"journal {self.path}: {error}; going on", file=sys.stderr, flush=True)
 
 
 def write_whole(file: int, line: bytes) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 from torch.distributed.checkpoint.api import CheckpointException
 
 from . import checkpoints
-from .endings import Ended, reason_for, sentence
+from .endings import Ended, print_error, reason_for, sentence
 from .journal import Journal
 from .ranks import Ranks
 from .spec.events import Kind
@@ -60,17 +62,30 @@ class Saver:
         failed = self.ranks.gather(self._caught(act))
         first = next((failure for failure in failed if failure), None)
         if first:
-            if self.owner:
-                checkpoints.delete(folder)  # torn, and its space may be what is missing
+            self._discard(folder)
             raise Ended(*first)
+
+    def _discard(self, folder: Path) -> None:
+        """Delete the torn checkpoint: its space may be what the last events lack."""
+        gc.collect()  # the failed writers still hold their files open, which keeps the space taken
+        self.ranks.gather(None)
+        if self.owner:
+            checkpoints.delete(folder)
+        self.ranks.gather(None)
 
     def _caught(self, act: Callable[[], object]) -> tuple[Reason, str] | None:
         # Whatever happened on this rank, the others are told: they would wait for it until the time limit.
         try:
             act()
         except (Exception, CheckpointException) as error:  # noqa: BLE001
-            return reason_for(error), f"rank {self.ranks.rank} could not save: {sentence(error)}"
+            print_error(error)
+            return reason_for(error), self._sentence(error)
         return None
+
+    def _sentence(self, error: BaseException) -> str:
+        free = shutil.disk_usage(self.root).free if self.root.exists() else 0
+        place = f"rank {self.ranks.rank} could not save into {self.root} ({free / 1e6:.1f} MB free)"
+        return f"{place}: {sentence(error)}"
 
     def _own_files(self, folder: Path) -> list[str]:
         """Name the files this rank answers for: its own shards, and as the first rank the common ones."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from pathlib import Path, PurePosixPath
 
 import datasets
@@ -22,7 +21,7 @@ from transformers import PreTrainedModel
 from . import data
 from .callbacks import Brake, Narrator
 from .cpu_fsdp import accelerator_present, shard_on_cpu
-from .endings import reason_for, sentence
+from .endings import print_error, reason_for, sentence
 from .journal import Journal
 from .load import load_model, load_tokenizer
 from .ranks import Ranks
@@ -51,7 +50,7 @@ def main(argv: list[str]) -> int:
         return train(job, journal)
     # Whatever ended this rank is told before it is gone; a distributed save raises no Exception.
     except BaseException as error:  # noqa: BLE001
-        traceback.print_exc()
+        print_error(error)
         journal.emit_first(Kind.FINISHED, reason=reason_for(error), text=sentence(error))
         return 1
 

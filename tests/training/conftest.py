@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.attempts import Attempts
+
 
 @pytest.fixture(scope="session")
 def sharded_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -14,6 +16,12 @@ def sharded_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.training import sharded
 
     return sharded.make(tmp_path_factory.mktemp("sharded") / "made")
+
+
+@pytest.fixture(scope="session")
+def attempts(tmp_path_factory: pytest.TempPathFactory) -> Attempts:
+    """Real training attempts, each launched when first asked for."""
+    return Attempts(tmp_path_factory.mktemp("attempts"))
 
 
 @pytest.fixture(scope="session")

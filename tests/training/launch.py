@@ -6,13 +6,13 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from training.spec.events import Event, parse
 from training.spec.folder import JobFolder
-from training.spec.job import Job, TrainJob
+from training.spec.job import Job
 from training.spec.lint import parse_recipe
 from training.spec.plan import NodePlan, NodeSlot, Target, plan_attempt
 from training.spec.recipe import Recipe, merge
@@ -50,7 +50,7 @@ class Launch:
             NodeSlot(f"n{n}", "127.0.0.1", sys.executable, str(self.scratch(n)), self.processes, accelerator=False)
             for n in range(self.nodes)
         ]
-        target = Target(str(self.model), self.dataset)
+        target = Target(str(self.model), self.dataset, has_test=True)
         port = free_port()
         return plan_attempt(
             recipe, target, slots, run=1, attempt=attempt, port=port, release="r", resume=resume, env=self.env
@@ -59,14 +59,17 @@ class Launch:
     def scratch(self, node: int) -> Path:
         return self.root / ("scratch" if self.shared else f"node{node}")
 
-    def run(self, plans: Sequence[NodePlan]) -> list[int]:
+    def run(self, plans: list[NodePlan], meanwhile: Callable[[list[NodePlan]], None] | None = None) -> list[int]:
         """Start all nodes' launchers, wait, return their exit statuses."""
         started = [self.start(plan) for plan in plans]
         try:
+            if meanwhile:
+                meanwhile(plans)
             return [process.wait(LIMIT) for process in started]
         finally:
             for process in started:
-                process.kill()
+                process.terminate()  # a launcher ends its ranks on TERM; killed, it would leave them
+                process.wait(60)
 
     def start(self, plan: NodePlan) -> subprocess.Popen[bytes]:
         folder = Path(plan.folder.path)
@@ -99,7 +102,3 @@ def of_kind(folder: JobFolder, kind: str) -> list[Event]:
 def curve(folder: JobFolder, names: Sequence[str] = ("loss", "grad_norm", "learning_rate")) -> dict[int, list[str]]:
     """Return the printed values of each step, for comparing to the last digit."""
     return {e.step or 0: [repr(e.data[name]) for name in names] for e in of_kind(folder, "metrics")}
-
-
-def train_job(plan: NodePlan) -> TrainJob:
-    return TrainJob.model_validate_json(plan.files["recipe.json"])

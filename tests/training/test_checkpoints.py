@@ -1,0 +1,113 @@
+"""Checkpoint folders as histories leave them, without training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from training import checkpoints
+from training.checkpoints import Manifest
+
+FILES = {
+    0: ("pytorch_model_fsdp_0/__0_0.distcp", "rng_state_0.pth", "pytorch_model_fsdp_0/.metadata", "trainer_state.json"),
+    1: ("pytorch_model_fsdp_0/__1_0.distcp", "rng_state_1.pth"),
+}
+
+
+def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = True, nodes: int = 2) -> Path:
+    """Write one node's part of a checkpoint."""
+    folder = root / f"checkpoint-{step}"
+    (folder / "pytorch_model_fsdp_0").mkdir(parents=True, exist_ok=True)
+    for name in FILES[node]:
+        (folder / name).write_text(f"{name} at {step}")
+    if manifest:
+        facts = checkpoints.measure(folder, FILES[node])
+        described = Manifest(step=step, node_rank=node, nodes=nodes, world_size=2, save=save, files=facts)
+        checkpoints.write_manifest(folder, described)
+    return folder
+
+
+def whole(root: Path, step: int) -> Path:
+    part(root, step, 0)
+    return part(root, step, 1)
+
+
+def test_a_whole_one_has_no_faults(tmp_path: Path) -> None:
+    assert checkpoints.faults(whole(tmp_path, 3), hashes=True) == []
+
+
+def test_without_a_manifest_it_is_torn(tmp_path: Path) -> None:
+    folder = part(tmp_path, 3, 0, manifest=False)
+    assert checkpoints.faults(folder) == ["it has no manifest, so its save did not end"]
+
+
+def test_a_half_written_manifest_is_none(tmp_path: Path) -> None:
+    folder = part(tmp_path, 3, 0, nodes=1)
+    place = folder / "manifest-0.json"
+    place.write_text(place.read_text()[:-40])
+    assert checkpoints.faults(folder) == ["it has no manifest, so its save did not end"]
+
+
+def test_a_missing_part_is_named(tmp_path: Path) -> None:
+    assert checkpoints.faults(part(tmp_path, 3, 1)) == ["the part of node 0 is missing"]
+
+
+def test_parts_of_two_saves_do_not_mix(tmp_path: Path) -> None:
+    part(tmp_path, 3, 0, save="one")
+    assert checkpoints.faults(part(tmp_path, 3, 1, save="two")) == ["the part of node 1 is from another save"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda path: path.unlink(), "is missing"),
+        (lambda path: path.write_text("short"), "has 5 bytes in place of"),
+        (lambda path: path.write_text("X" * path.stat().st_size), "was changed after its save"),
+    ],
+)
+@pytest.mark.parametrize("name", FILES[0])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: object, fault: str, name: str) -> None:
+    folder = whole(tmp_path, 3)
+    assert callable(damage)
+    damage(folder / name)
+    (found,) = checkpoints.faults(folder)
+    assert found.startswith(name)
+    assert fault in found
+
+
+def test_names_tell_whose_a_file_is() -> None:
+    assert checkpoints.shard_rank("optimizer_0/__12_0.distcp") == 12
+    assert checkpoints.shard_rank("rng_state_3.pth") == 3
+    assert checkpoints.shard_rank("optimizer_0/.metadata") is None
+
+
+@pytest.mark.parametrize(
+    ("complete", "torn", "keep", "deleted"),
+    [
+        ([], [], 1, []),
+        ([], [2, 4], 1, []),  # nothing complete: nothing goes
+        ([2], [4], 1, []),  # the torn one is newer and may be one being written
+        ([4], [2], 1, [2]),
+        ([2, 4, 6], [], 1, [2, 4]),
+        ([2, 4, 6], [], 2, [2]),
+        ([2, 4, 6], [3, 8], 2, [2, 3]),
+        ([2, 10], [], 9, []),
+    ],
+)
+def test_rotation(tmp_path: Path, complete: list[int], torn: list[int], keep: int, deleted: list[int]) -> None:
+    for step in complete:
+        part(tmp_path, step, 0)
+    for step in torn:
+        part(tmp_path, step, 0, manifest=False)
+    assert checkpoints.to_delete(tmp_path, 0, keep) == deleted
+
+
+def test_a_deleted_one_is_gone_and_a_half_deleted_one_does_not_count(tmp_path: Path) -> None:
+    whole(tmp_path, 2)
+    whole(tmp_path, 4)
+    checkpoints.delete(tmp_path / "checkpoint-2")
+    checkpoints.delete(tmp_path / "checkpoint-2")
+    (tmp_path / ".deleted-checkpoint-3").mkdir()
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-4"]
+    assert checkpoints.steps(tmp_path) == [4]

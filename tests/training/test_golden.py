@@ -1,0 +1,62 @@
+"""Every preset rendered for fixed nodes, as golden text. To renew it: python -m tests.training.test_golden"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from training.spec import presets
+from training.spec.plan import NodePlan, NodeSlot, Target, plan_attempt
+from training.spec.presets import Preset
+
+GOLDEN = Path(__file__).parent / "golden"
+HOSTILE = Target(model="/models/it's $(touch /tmp/x); `id`", dataset="d" * 64, revision="a b\n--config", has_test=True)
+PLAIN = Target(model="/models/base", dataset="0123abcd" * 8, has_test=True)
+
+
+def slots(preset: Preset, scratch: str) -> list[NodeSlot]:
+    gpu = preset.recipe.fsdp.version == 1
+    return [
+        NodeSlot(f"node{n}", f"10.0.0.1{n}", "/opt/venv/bin/python", scratch, preset.processes, gpu, "eth0")
+        for n in range(preset.nodes)
+    ]
+
+
+def rendered(preset: Preset, target: Target, scratch: str) -> str:
+    plans = plan_attempt(
+        preset.recipe, target, slots(preset, scratch), run=41, attempt=2, port=29501, release="f" * 16,
+        resume=(1, 250), env={"HF_TOKEN": "secret", "NAME": "a b'c"},
+    )  # fmt: skip
+    return "".join(map(_text, plans))
+
+
+def _text(plan: NodePlan) -> str:
+    parts = [f"##### {plan.node.name}, rank {plan.rank}: {plan.folder.path}\n"]
+    parts += [f"argv {word!r}\n" for word in plan.argv]
+    parts += [f"env {name}={value!r}\n" for name, value in sorted(plan.env.items())]
+    parts += [f"--- {name}\n{text}" for name, text in plan.files.items()]
+    return "".join(parts)
+
+
+def cases() -> dict[str, str]:
+    found = {name: rendered(presets.load(name), PLAIN, "/scratch") for name in presets.names()}
+    return found | {"hostile": rendered(presets.load("tiny"), HOSTILE, "/scratch of $USER; rm -rf '~'")}
+
+
+@pytest.mark.parametrize("name", [*presets.names(), "hostile"])
+def test_it_is_as_in_the_golden_file(name: str) -> None:
+    assert cases()[name] == (GOLDEN / f"{name}.txt").read_text("utf-8")
+
+
+def test_no_secret_is_in_a_file_or_argument() -> None:
+    for name in presets.names():
+        plan = presets.load(name)
+        for text in rendered(plan, PLAIN, "/scratch").splitlines():
+            assert "secret" not in text or text == "env HF_TOKEN='secret'"
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for case, text in cases().items():
+        (GOLDEN / f"{case}.txt").write_text(text, "utf-8")

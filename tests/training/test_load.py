@@ -1,0 +1,58 @@
+"""What is checked before a model trains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from tests.training.attempts import Attempts
+from tests.training.launch import recipe
+from training.load import check_wrapping, load_model, load_tokenizer
+from training.spec.job import TrainJob
+from training.spec.lint import Refused
+
+
+def job(model: Path, **overrides: object) -> TrainJob:
+    return TrainJob(
+        recipe=recipe(**overrides),
+        model=str(model),
+        train="train.jsonl",
+        checkpoints="checkpoints",
+        events="events.jsonl",
+        nodes=1,
+        node_rank=0,
+    )
+
+
+def test_masters_are_fp32_whatever_the_file_has(attempts: Attempts, tmp_path: Path) -> None:
+    AutoModelForCausalLM.from_pretrained(attempts.model, dtype=torch.bfloat16).save_pretrained(tmp_path)
+    model = load_model(job(tmp_path), load_tokenizer(job(attempts.model)))
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+def test_messages_need_a_chat_template(attempts: Attempts, tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(job(attempts.model))
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(tmp_path)
+    AutoConfig.from_pretrained(attempts.model).save_pretrained(tmp_path)
+    with pytest.raises(Refused, match="no chat template"):
+        load_tokenizer(job(tmp_path))
+    assert load_tokenizer(job(tmp_path, data={"format": "text"}))
+
+
+def test_a_tokenizer_larger_than_the_model_is_refused(attempts: Attempts) -> None:
+    tokenizer = load_tokenizer(job(attempts.model))
+    tokenizer.add_tokens(["<|one more|>"])
+    with pytest.raises(Refused, match="4097 entries and the model 4096 rows"):
+        load_model(job(attempts.model), tokenizer)
+
+
+def test_a_wrap_class_that_is_not_there_is_refused(attempts: Attempts) -> None:
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(attempts.model))
+    check_wrapping(recipe(), model)
+    check_wrapping(recipe(fsdp={"wrap_classes": ["LlamaDecoderLayer"]}), model)
+    with pytest.raises(Refused, match="Did you mean LlamaDecoderLayer"):
+        check_wrapping(recipe(fsdp={"wrap_classes": ["LLaMADecoderLayer"]}), model)
