@@ -5,9 +5,13 @@ const told = (window.shardboard = { drawn: {}, drawnAt: {}, draws: [] }); // ser
 const TOLD_DRAWS = 5000;
 const MANY = 6000; // points of one curve from which on the picture is asked for again, thinned
 
+const names = JSON.parse(document.getElementById("live").textContent).names; // rank -> node
+
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const PALETTE = ["--sb-line", "--sb-line-2", "--tblr-green", "--tblr-orange", "--tblr-purple", "--tblr-cyan", "--tblr-lime", "--tblr-yellow"];
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]]; // curves differ in more than colour
+
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
 
 /** What each chart shows: given all names, the series in it. `total` of a memory is its limit line. */
 const KINDS = {
@@ -24,7 +28,8 @@ function memorySeries(names) {
 
 function memoryLabel(name) {
   const [node, part] = name.split("/");
-  return `${node.replace("node", "node ")} ${part === "ram_used" ? "host RAM" : part.replace("gpu", "GPU ")}`;
+  const rank = node.replace("node", "");
+  return `${names[rank] || `node ${rank}`} ${part === "ram_used" ? "host RAM" : part.replace("gpu", "GPU ")}`;
 }
 
 class Chart {
@@ -45,7 +50,8 @@ class Chart {
   draw() {
     const names = this.kind.pick(new Set(this.curves.keys()));
     if (!names.length) { this.empty(); return; }
-    if (!this.plot || names.join() !== this.names.join()) this.make(names);
+    const shape = names.map((name) => `${name}${this.curves.get(name).tail.length ? "+" : ""}`).join();
+    if (!this.plot || shape !== this.shape) this.make(names, shape);
     this.plot.setData(this.data());
   }
 
@@ -61,13 +67,14 @@ class Chart {
     for (const name of this.names) {
       const curve = this.curves.get(name);
       tables.push([curve.xs, curve.ys]);
-      if (this.kind.axis === "step") tables.push([curve.tail.map(([x]) => x), curve.tail.map(([, y]) => (typeof y === "string" ? null : y))]);
+      if (curve.tail.length) tables.push([curve.tail.map(([x]) => x), curve.tail.map(([, y]) => (typeof y === "string" ? null : y))]);
     }
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
-  make(names) {
+  make(names, shape) {
     this.plot?.destroy();
+    this.shape = shape;
     this.names = names;
     this.element.replaceChildren();
     this.plot = new uPlot(this.options(), this.data(), this.element);
@@ -77,17 +84,16 @@ class Chart {
     const { kind } = this;
     const axis = { stroke: css("--sb-axis"), grid: { stroke: css("--sb-grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
     const value = (_, y) => (y == null ? "–" : kind.format(y));
-    const series = [{ label: kind.axis, value: kind.axis === "step" ? (_, x) => (x == null ? "–" : String(x)) : "{HH}:{mm}:{ss}" }];
+    const series = [{ label: kind.axis, value: kind.axis === "step" ? (_, x) => (x == null ? "–" : String(x)) : (_, x) => (x == null ? "–" : clock(x)) }];
     this.names.forEach((name, i) => {
-      series.push({ label: kind.label(name), stroke: css(PALETTE[i % PALETTE.length]), dash: DASHES[i % DASHES.length], width: 1.6, points: { show: false }, value });
-      if (kind.axis === "step") series.push({ label: `${kind.label(name)}, left behind`, stroke: css("--sb-tail"), dash: [3, 3], width: 1, points: { show: false }, value });
+      series.push({ label: kind.label(name), stroke: css(PALETTE[i % PALETTE.length]), dash: DASHES[i % DASHES.length], width: 1.6, points: this.sparse(name), value });
+      if (this.curves.get(name).tail.length) series.push({ label: `${kind.label(name)}, left behind`, stroke: css("--sb-tail"), dash: [3, 3], width: 1, points: { show: false }, value });
     });
-    series.forEach((s, i) => { if (i && this.sparse(i)) s.points = { show: true, size: 5 }; });
     return {
       ...this.dimensions(),
       series,
       scales: { x: { time: kind.axis === "time" }, y: kind.zero ? { range: (_, low, high) => [0, this.limit(high)] } : {} },
-      axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map(kind.format) }],
+      axes: [{ ...axis, size: 30, ...(kind.axis === "time" ? { values: (_, ticks) => ticks.map(clock) } : {}) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(kind.format) }],
       cursor: { y: false, points: { size: 7 } },
       legend: { live: true },
       hooks: { draw: [(plot) => this.drawn(plot)] },
@@ -95,7 +101,7 @@ class Chart {
   }
 
   /** Evaluations are far apart: their points are shown. */
-  sparse(i) { return this.kind.axis === "step" && this.names[(i - 1) >> 1].startsWith("eval/"); }
+  sparse(name) { return name.startsWith("eval/") ? { show: true, size: 5 } : { show: false }; }
 
   limit(high) {
     const totals = this.names.map((n) => this.curves.get(n.replace("ram_used", "ram_total").replace("/used", "/total"))?.ys.at(-1) || 0);
@@ -145,7 +151,7 @@ export class Charts {
     this.askAgain = askAgain;
     this.charts = [...document.querySelectorAll("[data-chart]")].map((element) => new Chart(element, this.curves));
     this.asked = false;
-    document.addEventListener("themechange", () => { for (const chart of this.charts) { if (chart.plot) { chart.names = []; } } this.draw(); });
+    document.addEventListener("themechange", () => { for (const chart of this.charts) chart.shape = ""; this.draw(); });
   }
 
   /** Take the whole picture in place of what there was. */

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from ..models import Placement, Run
 from ..page import PARTS, log_end
 from .find import get_run
 
@@ -24,11 +25,17 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         "socket": f"/ws/runs/{found.pk}/",
         "poll": reverse("runs:live", args=[found.pk]),
         "series": reverse("runs:series", args=[found.pk]),
+        "names": {str(p.rank): p.node.name for p in _placements(found)},
         "part": reverse("runs:part", args=[found.pk, "NAME"]),
     }
     parts = {name: make(found) for name, make in PARTS.items()}
     context = {"run": found, "live": live, "log": log_end(found, cursor), "parts": parts}
     return render(request, "runs/detail.html", context)
+
+
+def _placements(run: Run) -> list[Placement]:
+    attempt = run.attempt
+    return list(attempt.placements.select_related("node")) if attempt else []
 
 
 @never_cache

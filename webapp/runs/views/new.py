@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib import messages
@@ -106,7 +106,7 @@ def forecast(form: RunForm) -> Forecast:
     """Check an order as creating it would; touch nothing."""
     try:
         order = form.order()
-        recipe = actions.check(order)
+        recipe = actions.check(replace(order, name=order.name or "not named yet"))
     except Refused as refused:
         return Forecast(refused.problems)
     slots = actions.slots(order.cluster)
