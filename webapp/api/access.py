@@ -6,9 +6,6 @@ A session never changes anything here, so no request forged by a foreign page ca
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
-
-from asgiref.sync import sync_to_async
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Q
 from django.http import HttpRequest
@@ -44,13 +41,6 @@ class Access(HttpBearer):
             raise Stop(403, "Authorization", "the token may only read", "Use a token with the scope `write`.")
         _mark_used(found)
         return found.user
-
-
-class AsyncAccess(Access):
-    """The same for an async view."""
-
-    async def __call__(self, request: HttpRequest) -> Any:  # type: ignore[override]
-        return await sync_to_async(super().__call__)(request)
 
 
 def _secret(header: str) -> str:

@@ -6,11 +6,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.core.exceptions import SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import HttpError, ValidationError
 
 from training.spec.lint import Problem, Refused
+from webapp.runs.downloads import CannotSend
 
 log = logging.getLogger(__name__)
 
@@ -76,9 +79,12 @@ def register(api: NinjaAPI) -> None:
     """Give every kind of error that a request can end in its answer."""
     api.add_exception_handler(Refused, lambda request, error: answer(422, error.problems))
     api.add_exception_handler(Stop, lambda request, error: answer(error.status, [error.problem]))
+    api.add_exception_handler(CannotSend, lambda request, error: answer(error.status, [error.problem]))
     api.add_exception_handler(ValidationError, lambda request, error: answer(422, map(_of_field, error.errors)))
     api.add_exception_handler(Http404, lambda request, error: no_such_address(request))
     api.add_exception_handler(HttpError, _of_http)
+    api.add_exception_handler(MultiPartParserError, _of_form)
+    api.add_exception_handler(SuspiciousOperation, _of_form)
     api.add_exception_handler(Exception, _of_bug)
 
 
@@ -96,6 +102,12 @@ def _of_field(error: dict[str, Any]) -> Problem:
 
 def _of_http(request: HttpRequest, error: HttpError) -> HttpResponse:
     return answer(error.status_code, [Problem("request", error.message, f"See {DOCS}.")])
+
+
+def _of_form(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Django names what is wrong with a body that it can't take apart, or won't for its size."""
+    fix = "Send a well-formed body: curl -F name=NAME -F train=@FILE."
+    return answer(400, [Problem("body", str(error) or "it can't be read", fix)])
 
 
 def _of_bug(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -63,7 +63,7 @@ def shape_of(row: dict[str, Any]) -> Shape:
 def decode(line: bytes) -> dict[str, Any]:
     """Return the JSON object of a line; raise BadRow."""
     try:
-        row = json.loads(line.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_unique)
+        row = json.loads(line.rstrip(b"\r\n").decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_unique)
     except UnicodeDecodeError as error:
         shown = line[error.start : error.start + 4].hex(" ")
         raise BadRow(f"column {error.start + 1}", "UTF-8", f"the bytes {shown}") from None
