@@ -155,7 +155,9 @@ async def test_a_browser_with_a_session_downloads(there: Downloads, world: World
     assert (await AsyncClient().get(f"{there.base}/files/config.json")).status_code == 401
 
 
-@pytest.mark.parametrize("name", ["..%2f..%2f..%2fetc%2fpasswd", "../../etc/passwd", "/etc/passwd", "%00", "other", "."])
+@pytest.mark.parametrize(
+    "name", ["..%2f..%2f..%2fetc%2fpasswd", "../../etc/passwd", "/etc/passwd", "%00", "other", "."]
+)
 async def test_a_name_that_is_not_in_the_manifest(there: Downloads, name: str) -> None:
     answer = await there.get(f"/files/{name}")
     assert answer.status_code == 404
@@ -204,4 +206,4 @@ async def test_the_connection_ends_with_the_answer(there: Downloads) -> None:
     await body(read)
     await sync_to_async(left.close)()  # as Django does when the client has gone
     for connection in there.sshd.connections:
-        await connection.wait_closed()
+        await sync_to_async(there.sshd._do)(connection.wait_closed())  # in the server's own loop
