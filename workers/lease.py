@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from webapp.runs.models import Attempt, Export
 
-SECONDS = 60.0
+SECONDS = 30.0
 RENEWALS = 3  # a lease is renewed this often before it would run out
 log = logging.getLogger(__name__)
 Row = Attempt | Export

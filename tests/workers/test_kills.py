@@ -1,0 +1,170 @@
+"""The real processes: worker, beat and follower, killed with signal 9 in the middle of a run; Redis taken away.
+
+After each, the run has finished and the number of stored events equals the number of lines on the nodes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as conf
+from django.db import connection
+
+from tests.workers.world import ROOT, World, stored_equals_written
+from webapp import dispatch
+from webapp.runs import actions, heartbeat
+from webapp.runs.models import Run
+from workers.local import broker
+
+LIMIT = 240.0
+COMMANDS = {
+    "worker": ("celery", "-A", "workers.app", "worker", "--concurrency", "2", "--loglevel", "warning"),
+    "beat": ("celery", "-A", "workers.app", "beat", "--loglevel", "warning", "--schedule"),
+    "follower": ("workers.follow",),
+}
+
+
+class Service:
+    """The processes of the service, on this test's database and Redis."""
+
+    def __init__(self, folder: Path, datasets: Path, redis_url: str):
+        self.folder, self.children = folder, {}
+        database = connection.settings_dict
+        url = f"sqlite:///{database['NAME']}"
+        if connection.vendor == "postgresql":
+            url = "postgresql://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**database)
+        self.environment = os.environ | {
+            "SHARDBOARD_DATABASE_URL": url,
+            "SHARDBOARD_REDIS_URL": redis_url,
+            "SHARDBOARD_STATE": str(datasets.parent),
+            "SHARDBOARD_SECRET_KEY": str(conf.SECRET_KEY),
+        }
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        words = list(COMMANDS[name]) + ([str(self.folder / "beat")] if name == "beat" else [])
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.children[name] = subprocess.Popen(
+                [sys.executable, "-m", *words], cwd=ROOT, env=self.environment, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def kill(self, name: str) -> None:
+        """End a part and all its processes without a word."""
+        os.killpg(self.children[name].pid, signal.SIGKILL)
+        self.children.pop(name).wait()
+
+    def finish(self) -> None:
+        for name in list(self.children):
+            self.kill(name)
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Redis]:
+    server = Redis(tmp_path / "redis")
+    yield server
+    server.stop()
+
+
+class Redis:
+    """A Redis of this test's own, that can be taken away."""
+
+    def __init__(self, folder: Path):
+        from tests.conftest import free_port
+
+        folder.mkdir()
+        self.folder, self.config = folder, broker.configure(folder, free_port())
+        self.url = broker.url_file(folder).read_text("utf-8").strip()
+        self.start()
+
+    def start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen([broker.binary(), str(self.config)], stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def service(world: World, redis: Redis, settings: Any, tmp_path: Path) -> Iterator[Service]:
+    settings.REDIS_URL = redis.url
+    dispatch._producer.cache_clear()
+    heartbeat._redis.cache_clear()
+    service = Service(tmp_path, world.datasets, redis.url)
+    for name in COMMANDS:
+        service.start(name)
+    yield service
+    service.finish()
+    dispatch._producer.cache_clear()
+    heartbeat._redis.cache_clear()
+
+
+def wait(run: Run, condition: Callable[[Run], Any], service: Service) -> None:
+    limit = time.monotonic() + LIMIT
+    while True:
+        run.refresh_from_db()
+        if condition(run):
+            return
+        logs = "\n".join(f.read_text("utf-8", "replace")[-1500:] for f in sorted(service.folder.glob("*.log")))
+        assert time.monotonic() < limit, f"{run.state} {run.reason_text}\n{logs}"
+        time.sleep(0.1)
+
+
+def begun(world: World, service: Service, steps: int = 150) -> Run:
+    world.behave(steps=steps, pace=0.1)
+    run = world.run()
+    wait(run, lambda r: r.step >= 3, service)
+    return run
+
+
+def finished(run: Run, service: Service, world: World) -> None:
+    wait(run, lambda r: r.has_ended, service)
+    assert (run.state, run.reason) == ("succeeded", "completed"), run.reason_text
+    assert world.supervisors() == []
+    stored_equals_written(run)
+
+
+def test_a_killed_worker_and_a_killed_follower_lose_nothing(world: World, service: Service) -> None:
+    run = begun(world, service)
+    wait(run, lambda _: heartbeat.alive() == {"redis": True, "worker": True, "follower": True}, service)
+    for name in ("worker", "follower"):
+        service.kill(name)
+        at = Run.objects.get(pk=run.pk).step
+        time.sleep(1)  # the ranks go on meanwhile: that is what the test is about
+        service.start(name)
+        wait(run, lambda r, at=at: r.step > at, service)
+    finished(run, service, world)
+
+
+def test_a_redis_that_goes_and_comes_loses_nothing(world: World, service: Service, redis: Redis) -> None:
+    run = begun(world, service)
+    redis.stop()
+    wait(run, lambda r, at=run.step: r.step > at + 10, service)  # rows need no Redis
+    redis.start()
+    finished(run, service, world)
+
+
+def test_a_worker_killed_while_it_launches_leaves_no_orphan(world: World, service: Service) -> None:
+    world.behave(steps=20, pace=0.1)
+    run = world.run()
+    wait(run, lambda r: r.state in ("preparing", "starting"), service)
+    service.kill("worker")
+    service.start("worker")
+    finished(run, service, world)
+
+
+def test_a_stop_goes_all_the_way_through_the_broker(world: World, service: Service) -> None:
+    run = begun(world, service, steps=100000)
+    actions.stop(run, "ada")
+    wait(run, lambda r: r.has_ended, service)
+    assert (run.state, run.reason) == ("stopped", "stopped")
+    assert world.supervisors() == []
