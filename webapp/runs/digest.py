@@ -104,7 +104,7 @@ def _bad_checkpoint(event: Event) -> str:
 
 def _bad_exit(event: Event) -> str:
     reason = event.data.get("reason")
-    return "" if reason in set(Reason) else f"reason is {reason!r}"
+    return "" if reason in list(Reason) else f"reason is {reason!r}"
 
 
 def _bad_sample(event: Event) -> str:
@@ -154,7 +154,7 @@ def _checkpoint(stream: Stream, event: Event) -> None:
     data = event.data
     checkpoint, _ = Checkpoint.objects.get_or_create(
         attempt_id=stream.attempt_id,
-        step=event.step,
+        step=event.step or 0,
         defaults={"nodes": data["nodes"], "world_size": data["world_size"], "created_at": event.at},
     )
     CheckpointPart.objects.update_or_create(
@@ -171,7 +171,7 @@ def _checkpoint(stream: Stream, event: Event) -> None:
 
 
 def _checkpoint_deleted(stream: Stream, event: Event) -> None:
-    Checkpoint.objects.filter(attempt_id=stream.attempt_id, step=event.step, deleted_at=None).update(
+    Checkpoint.objects.filter(attempt_id=stream.attempt_id, step=event.step or 0, deleted_at=None).update(
         deleted_at=event.at
     )
 
@@ -189,12 +189,12 @@ def _exit(stream: Stream, event: Event) -> None:
 
 def _export_progress(stream: Stream, event: Event) -> None:
     data = event.data
-    Export.objects.filter(pk=stream.export_id).update(phase=data["phase"], done=data["done"], total=data["total"])
+    Export.objects.filter(pk=stream.export_id or 0).update(phase=data["phase"], done=data["done"], total=data["total"])
 
 
 def _exported(stream: Stream, event: Event) -> None:
     data = event.data
-    Export.objects.filter(pk=stream.export_id).update(bytes=data["bytes"], files=data["files"], proof=data["proof"])
+    Export.objects.filter(pk=stream.export_id or 0).update(bytes=data["bytes"], files=data["files"], proof=data["proof"])
 
 
 HANDLERS: dict[str, Callable[[Stream, Event], None]] = {

@@ -123,8 +123,13 @@ def announce(attempt: Attempt, move: Transition) -> None:
 
 def warn(attempt: Attempt, text: str) -> None:
     """Add a warning of the service's own; within the caller's transaction."""
+    note(attempt, Kind.WARNING, {"text": text}, source="service:warning")
+
+
+def note(attempt: Attempt, kind: str, data: Mapping[str, object], *, source: str) -> None:
+    """Add one thing that the service did now, numbered by its place in the journal."""
     run = Run.objects.select_for_update().get(pk=attempt.run_id)
-    add(attempt, Kind.WARNING, seq=run.journal + 1, at=timezone.now(), data={"text": text}, source="service:warning")
+    add(attempt, kind, seq=run.journal + 1, at=timezone.now(), data=data, source=source)
 
 
 def add(

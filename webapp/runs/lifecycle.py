@@ -83,7 +83,6 @@ def move_export(export: Export, new: ExportState, *, reason: Reason | None = Non
         export.refresh_from_db()
         return False
     export.refresh_from_db()
-    data: dict[str, object] = {"export": export.pk, "old": old, "new": new, "reason": export.reason}
-    seq = list(ExportState).index(new) + 1
-    journal.add(export.checkpoint.attempt, "export", seq=seq, at=now, data=data, source=f"exportstate@{export.pk}")
+    data = {"export": export.pk, "old": old, "new": new, "reason": export.reason}
+    journal.note(export.checkpoint.attempt, "export", data, source=f"exportstate@{export.pk}")
     return True

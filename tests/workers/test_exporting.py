@@ -1,0 +1,95 @@
+"""An export's steps around the real job: shards brought to one node, started once, ended with a reason."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.workers.world import Following, World
+from webapp.fleet.models import Node
+from webapp.runs import actions, lifecycle
+from webapp.runs.models import Event, Export, Run, Stream
+from workers import exporting
+
+
+@pytest.fixture
+def trained(world: World, following: Following) -> Run:
+    return world.to(world.run(), "succeeded")
+
+
+def drive(world: World, run: Run, export: Export, *states: str) -> Export:
+    def there(_: Run) -> bool:
+        export.refresh_from_db()
+        return export.state in states
+
+    world.drive(run, there, step=lambda: exporting.advance(export.pk))
+    return export
+
+
+def starts(world: World) -> int:
+    return sum("training start" in c and "/exports/" in c for host in world.hosts for c in host.commands)
+
+
+def folder(export: Export) -> Path:
+    return Path(export.slot["scratch"]) / "runs" / str(export.run.pk) / "exports" / str(export.pk)
+
+
+def test_the_shards_are_brought_to_rank_0_s_node_and_it_is_started_once(world: World, trained: Run) -> None:
+    export = drive(world, trained, actions.export(trained, world.user), "gathering")
+    assert export.node == world.nodes[0]
+    threads = [threading.Thread(target=deliver, args=(export.pk,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    drive(world, trained, export, "running", "failed")
+    assert starts(world) == 1
+    checkpoint = folder(export).parents[1] / "1" / "checkpoints" / "checkpoint-4"
+    assert {"shard-0", "shard-1", "manifest-0.json", "manifest-1.json"} <= {p.name for p in checkpoint.iterdir()}
+    assert not list(checkpoint.glob(".*"))
+
+
+def deliver(export_id: int) -> None:
+    try:
+        exporting.advance(export_id)
+    finally:
+        connection.close()
+
+
+def test_a_checkpoint_that_is_none_fails_with_the_reason_and_leaves_no_folder(world: World, trained: Run) -> None:
+    """The shards of these tests are text: the real exporter refuses them."""
+    export = drive(world, trained, actions.export(trained, world.user), "failed", "ready")
+    assert export.state == "failed"
+    assert export.reason
+    assert export.reason_text
+    assert not (folder(export) / "model").exists()
+    assert not Stream.objects.filter(closed_at=None).exists()
+    assert Event.objects.filter(attempt=trained.attempt, source=f"exportnode@{export.pk}", kind="exit").count() == 1
+    told = Event.objects.filter(source=f"exportstate@{export.pk}").order_by("number")
+    assert [e.data["new"] for e in told] == ["queued", "gathering", "running", "failed"]
+
+
+def test_a_node_that_lost_its_shard_ends_the_export_before_it_starts(world: World, trained: Run) -> None:
+    shard = Path(world.nodes[1].scratch) / "runs" / str(trained.pk) / "1" / "checkpoints" / "checkpoint-4" / "shard-1"
+    shard.write_bytes(b"z")
+    export = drive(world, trained, actions.export(trained, world.user), "failed")
+    assert (export.reason, "shard-1" in export.reason_text) == ("data", True)
+    assert starts(world) == 0
+
+
+def test_a_changed_host_key_ends_the_export(world: World, trained: Run) -> None:
+    Node.objects.filter(name="n1").update(host_key=Node.objects.get(name="n0").host_key)
+    export = drive(world, trained, actions.export(trained, world.user), "failed")
+    assert export.reason == "host_key_changed"
+
+
+def test_an_ended_export_is_left_alone(world: World, trained: Run) -> None:
+    export = actions.export(trained, world.user)
+    lifecycle.move_export(export, "failed", text="x")
+    exporting.advance(export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.reason_text) == ("failed", "x")
+    exporting.advance(10**6)
