@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -10,6 +12,8 @@ from training.spec.lint import Problem, Refused
 
 from . import ssh
 from .models import Cluster, Identity, Node
+
+SECONDS = 15  # that a person waits for a host to show its key
 
 
 def make_identity(name: str) -> Identity:
@@ -28,9 +32,27 @@ def make_identity(name: str) -> Identity:
 def shown_key(address: str, port: int, like: str = "") -> str:
     """Return the public host key that a host shows now, for a person to compare; raise Refused."""
     try:
-        return async_to_sync(ssh.host_key)(address, port, like=like)
+        return async_to_sync(_ask_key)(address, port, like)
     except ssh.SshError as error:
         raise Refused([error.problem]) from None
+    except TimeoutError:
+        reason = f"{address} port {port} did not answer within {SECONDS} s"
+        raise Refused([Problem("address", reason, "Check that the host is up, and its address and port.")]) from None
+
+
+async def _ask_key(address: str, port: int, like: str) -> str:
+    async with asyncio.timeout(SECONDS):
+        return await ssh.host_key(address, port, like=like)
+
+
+def shown_now(node: Node) -> str:
+    """Return the key that `node` shows, of the pinned one's type where it has one; raise Refused."""
+    try:
+        return shown_key(node.address, node.port, like=node.host_key)
+    except Refused:
+        if not node.host_key:
+            raise
+        return shown_key(node.address, node.port)
 
 
 def checked_key(text: str) -> str:

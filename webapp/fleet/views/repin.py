@@ -20,7 +20,7 @@ def repin(request: HttpRequest, node_id: int) -> HttpResponse:
     try:
         if request.method == "POST":
             return _pinned(request, node)
-        return _ask(request, node, enrol.shown_key(node.address, node.port))
+        return _ask(request, node, enrol.shown_now(node))
     except Refused as refused:
         return _ask(request, node, "", refused.problems)
 

@@ -18,6 +18,9 @@ class FactsInline(admin.TabularInline):
     can_delete = False
     show_change_link = True
 
+    def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> list[str]:
+        return list(self.fields or [])
+
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
