@@ -113,7 +113,8 @@ def _sshd(folder: Path, namespace: str, key: Path, number: int, address: str, di
     }
     flags = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     # `exec` keeps the pid: the process that Popen knows is the sshd inside the namespaces.
-    script = 'mkdir -p /scratch && mount -t tmpfs -o size="$1" tmpfs /scratch && shift && exec /usr/sbin/sshd -D -e -f /dev/null "$@"'
+    mount = 'mkdir -p /scratch && mount -t tmpfs -o size="$1" tmpfs /scratch && shift'
+    script = mount + ' && exec /usr/sbin/sshd -D -e -f /dev/null "$@"'
     argv = ["ip", "netns", "exec", namespace, "unshare", "-m", "--propagation", "private",
             "bash", "-c", script, "sshd", disk, *flags]  # fmt: skip
     with (folder / f"sshd_{number}.log").open("wb") as log:
