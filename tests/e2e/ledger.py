@@ -16,7 +16,9 @@ FILES = {"events.jsonl": "train", "samples.jsonl": "node"}
 def stored(stack: Stack, run: int) -> list[dict[str, Any]]:
     """Return every event of the run, in the order of the journal."""
     found: list[dict[str, Any]] = []
-    while page := stack.api("GET", f"/runs/{run}/events?after={found[-1]['number'] if found else 0}&limit=1000")["items"]:
+    while page := stack.api("GET", f"/runs/{run}/events?after={found[-1]['number'] if found else 0}&limit=1000")[
+        "items"
+    ]:
         found += page
     return found
 

@@ -22,6 +22,9 @@ export class Curve {
     this.ys.splice(at, 0, y);
   }
 
+  /** [x, value] in order, a value that is not finite by its name. */
+  pairs() { return this.xs.map((x, i) => [x, this.odd.get(x) ?? this.ys[i]]); }
+
   /** Index of the first point whose x is not below `x`. */
   find(x) {
     let low = 0, high = this.xs.length;
