@@ -41,11 +41,11 @@ def test_from_log_in_to_a_model_that_generates(
     )
     person.page.evaluate("window.unreloaded = true")
     person.wait_drawn(2)
+    assert person.page.evaluate("window.unreloaded") is True, "points have to arrive without a reload"
     person.stop()
     person.see_state("stopped")
     stopped_at = stack.run(run)["step"]
     assert 2 <= stopped_at < STEPS
-    assert person.page.evaluate("window.unreloaded") is True, "points have to arrive without a reload"
 
     person.resume()
     person.see_state("succeeded")
