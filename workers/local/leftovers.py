@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+from .say import say
 
 
 async def stop_training(scratches: Iterable[Path]) -> None:
@@ -15,7 +18,17 @@ async def stop_training(scratches: Iterable[Path]) -> None:
 
 async def _stop(scratch: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "training", "stop-all", str(scratch), start_new_session=True
+        sys.executable,
+        "-m",
+        "training",
+        "stop-all",
+        str(scratch),
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
-    if code := await process.wait():
-        print(f"shardboard: training below {scratch} may still run (status {code})", file=sys.stderr)
+    output, _ = await process.communicate()
+    if process.returncode:
+        print(f"shardboard: training below {scratch} may still run: {output.decode()}", file=sys.stderr)
+        return
+    for folder in json.loads(output)["ended"]:
+        say(f"ended the training in {folder}")

@@ -34,7 +34,7 @@ def register_all(place: Place, ports: dict[str, int]) -> None:
     for name in ports.keys() - {"redis"}:
         _node(place, name, ports[name], cluster, identity)
     for name in MODELS:
-        ModelSource.objects.get_or_create(name=name, defaults={"location": str(place.model(name))})
+        ModelSource.objects.update_or_create(name=name, defaults={"location": str(place.model(name))})
     _dataset(place)
     connection.close()
 
@@ -50,6 +50,8 @@ def _identity() -> Identity:
 def _node(place: Place, name: str, port: int, cluster: Cluster, identity: Identity) -> None:
     """Its host key is known first-hand, so it is pinned without asking."""
     facts = {
+        "python": sys.executable,
+        "scratch": str(place.scratch(name)),
         "address": HOST,
         "port": port,
         "user": getpass.getuser(),
@@ -58,8 +60,6 @@ def _node(place: Place, name: str, port: int, cluster: Cluster, identity: Identi
     }
     fixed = {
         "cluster": cluster,
-        "python": sys.executable,
-        "scratch": str(place.scratch(name)),
         "processes": 1,
         "accelerator": False,
         "internal_address": HOST,
