@@ -4,4 +4,4 @@ set -eu
 printf '%s\n' "$AUTHORIZED_KEY" >/home/trainer/.ssh/authorized_keys
 chown trainer: /home/trainer/.ssh/authorized_keys
 chmod 600 /home/trainer/.ssh/authorized_keys
-exec /usr/sbin/sshd -D -e -o PasswordAuthentication=no
+exec /usr/sbin/sshd -D -e -o HostKey=/etc/ssh/ssh_host_ed25519_key -o PasswordAuthentication=no
