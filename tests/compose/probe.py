@@ -78,17 +78,23 @@ def launch() -> int:
     return run_id
 
 
-async def watch(run_id: int, session: str) -> str:
-    """Return everything that the socket said until the run had failed."""
+async def watch(run_id: int, session: str) -> int:
+    """Follow the run over its socket until it has failed; return the cursor of the last batch."""
     headers = {"Cookie": f"sessionid={session}"}
-    said = ""
     async with asyncio.timeout(LIMIT):
         address = f"ws://{HOST}/ws/runs/{run_id}/"
         async with websockets.connect(address, additional_headers=headers, origin=SITE) as socket:
             await socket.send(json.dumps({"after": 0}))
-            while "failed" not in said:
-                said += str(await socket.recv())
-    return said
+            while True:
+                cursor: int = json.loads(await socket.recv())["cursor"]
+                _, run = await asyncio.to_thread(api, "GET", f"/runs/{run_id}")
+                if run["state"] == "failed" and cursor == last_event(run_id):
+                    return cursor
+
+
+def last_event(run_id: int) -> int:
+    events = api("GET", f"/runs/{run_id}/events?after=0")[1]["items"]
+    return max(event["seq"] for event in events)
 
 
 async def refused(run_id: int, session: str, origin: str) -> int:
@@ -117,11 +123,11 @@ def main() -> None:
 
     run_id, session = launch(), browser.cookie("sessionid")
     assert asyncio.run(refused(run_id, session, "https://evil.example")) == 403
-    asyncio.run(watch(run_id, session))
+    cursor = asyncio.run(watch(run_id, session))
     run = api("GET", f"/runs/{run_id}")[1]
     assert (run["state"], run["reason"]) == ("failed", "preflight"), run
     assert "torch" in json.dumps(run), run
-    print(f"run {run_id} failed by {run['reason']}, seen over the socket")
+    print(f"run {run_id} failed by {run['reason']}; the socket brought its {cursor} events")
 
 
 main()
