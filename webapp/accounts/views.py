@@ -9,6 +9,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from webapp.people import person
+
 from .forms import TokenForm
 from .models import Token
 
@@ -19,17 +21,17 @@ def tokens(request: HttpRequest) -> HttpResponse:
     made, secret = None, ""
     if request.method == "POST" and form.is_valid():
         made, secret = Token.issue(
-            request.user, form.cleaned_data["name"], form.cleaned_data["scope"], form.expires_at()
+            person(request), form.cleaned_data["name"], form.cleaned_data["scope"], form.expires_at()
         )
         form = TokenForm()
-    listed = Token.objects.filter(user=request.user)
+    listed = Token.objects.filter(user=person(request))
     context = {"form": form, "tokens": listed, "made": made, "secret": secret, "now": timezone.now()}
     return render(request, "accounts/tokens.html", context)
 
 
 @require_POST
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    token = get_object_or_404(Token, pk=token_id, user=request.user)
+    token = get_object_or_404(Token, pk=token_id, user=person(request))
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])

@@ -48,10 +48,6 @@ class NodeForm(Looks, forms.ModelForm):
     def clean_cluster(self) -> str:
         return str(self.cleaned_data["cluster"])
 
-    def _get_validation_exclusions(self) -> set[str]:
-        """The cluster is a name here, not a row yet."""
-        return {*super()._get_validation_exclusions(), "cluster"}
-
     def construct(self) -> Node:
         """Return the node as described, not stored and without its cluster."""
         data = {name: self.cleaned_data[name] for name in self.Meta.fields}

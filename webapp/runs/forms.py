@@ -66,8 +66,9 @@ class RunForm:
 
     @classmethod
     def of(cls, post: Mapping[str, str]) -> RunForm:
-        keys = ("name", "preset", "model", "dataset", "cluster", "source")
-        form = cls(**{key: str(post.get(key, "")) for key in keys})
+        form = cls()
+        for key in ("name", "preset", "model", "dataset", "cluster", "source"):
+            setattr(form, key, str(post.get(key, "")))
         form.at = YAML if post.get("editor") == YAML else FORM
         form.text = str(post.get("yaml", "")).replace("\r\n", "\n")
         form.common = {key: str(post.get(key, "")) for key in COMMON}
@@ -203,6 +204,7 @@ def _field_info(key: str) -> Any:
     model: type[BaseModel] = Recipe
     for section in sections:
         annotation = model.model_fields[section].annotation
-        assert annotation is not None
+        assert isinstance(annotation, type)
+        assert issubclass(annotation, BaseModel)
         model = annotation
     return model.model_fields[name]

@@ -14,7 +14,7 @@ from training.spec.events import Kind
 from . import actions
 from .files import launch_files
 from .live import log_entry
-from .models import Attempt, Checkpoint, Event, Export, Point, Run
+from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run
 from .states import ON_NODES, RunState
 
 LOG_LINES = 400
@@ -104,13 +104,12 @@ class NodeMemory:
 
 def memory(run: Run) -> Context:
     attempt = run.attempt
-    placements = attempt.placements.select_related("node") if attempt else []
-    found = [_node_memory(attempt, placement) for placement in placements]
+    found = [_node_memory(placement) for placement in attempt.placements.select_related("node")] if attempt else []
     return {"nodes": [node for node in found if node], "on_nodes": run.state in ON_NODES}
 
 
-def _node_memory(attempt: Attempt, placement: Any) -> NodeMemory | None:
-    rows = Event.objects.filter(attempt=attempt, source=f"node@{placement.rank}", kind=Kind.SAMPLE)
+def _node_memory(placement: Placement) -> NodeMemory | None:
+    rows = Event.objects.filter(attempt=placement.attempt_id, source=f"node@{placement.rank}", kind=Kind.SAMPLE)
     sample = rows.order_by("-seq").first()
     if sample is None:
         return None

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from training.spec.lint import Refused
+from webapp.people import person
 
 from ..forms import UploadForm
 from ..ingest import Registered, take
@@ -19,7 +20,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
-            done = take(data["name"], data["train"].file, data["test"] and data["test"].file, request.user)
+            done = take(data["name"], data["train"].file, data["test"] and data["test"].file, person(request))
         except Refused as refused:
             problems = refused.problems
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -18,8 +20,8 @@ class FactsInline(admin.TabularInline):
     can_delete = False
     show_change_link = True
 
-    def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> list[str]:
-        return list(self.fields or [])
+    def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> Any:
+        return self.fields
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

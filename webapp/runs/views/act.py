@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from training.spec.lint import Problem, Refused
+from webapp.people import person
 
 from .. import actions
 from ..models import Checkpoint, Run
@@ -18,19 +19,19 @@ from .find import get_run
 
 @require_POST
 def launch(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _act(request, run_id, lambda run: actions.launch(run, request.user.get_username()), "Launched.")
+    return _act(request, run_id, lambda run: actions.launch(run, person(request).username), "Launched.")
 
 
 @require_POST
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     done = "Stop requested: the run ends when its nodes have confirmed it."
-    return _act(request, run_id, lambda run: actions.stop(run, request.user.get_username()), done)
+    return _act(request, run_id, lambda run: actions.stop(run, person(request).username), done)
 
 
 @require_POST
 def resume(request: HttpRequest, run_id: int) -> HttpResponse:
     def act(run: Run) -> None:
-        actions.resume(run, request.user.get_username(), _checkpoint(request, run))
+        actions.resume(run, person(request).username, _checkpoint(request, run))
 
     return _act(request, run_id, act, "Resumed: a new attempt is queued.")
 
@@ -38,7 +39,7 @@ def resume(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def export(request: HttpRequest, run_id: int) -> HttpResponse:
     def act(run: Run) -> None:
-        actions.export(run, request.user, _checkpoint(request, run), request.POST.get("dtype", ""))
+        actions.export(run, person(request), _checkpoint(request, run), request.POST.get("dtype", ""))
 
     return _act(request, run_id, act, "Export queued: it appears below, with its progress.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
@@ -34,7 +35,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/list.html", context)
 
 
-def found(state: str, query: str) -> QuerySet[Run]:
+def found(state: str, query: str) -> QuerySet[Any]:
     """Return the runs that match, those that need someone first, then those under way, then the newest."""
     rows = ranked(Run.objects.select_related("owner", "cluster"))
     if state:
@@ -45,7 +46,7 @@ def found(state: str, query: str) -> QuerySet[Run]:
     return rows.annotate(node_count=Count("cluster__nodes", distinct=True)).order_by("rank", "-pk")
 
 
-def ranked(rows: QuerySet[Run]) -> QuerySet[Run]:
+def ranked(rows: QuerySet[Run]) -> QuerySet[Any]:
     """Annotate `rank`: 0 needs someone, 1 under way, 2 the rest."""
     lately = timezone.now() - NEEDS_SOMEONE_FOR
     lost = Run.objects.filter(

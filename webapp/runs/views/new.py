@@ -16,6 +16,7 @@ from training.spec.lint import Problem, Refused
 from training.spec.recipe import Recipe
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
+from webapp.people import person
 
 from .. import actions
 from ..files import LaunchFiles, planned
@@ -72,9 +73,9 @@ def _turned(request: HttpRequest, form: RunForm) -> HttpResponse | None:
 def _made(request: HttpRequest, form: RunForm) -> Run:
     """Make the run and, where asked, launch it; refused, there is neither."""
     source = get_run(int(form.source)) if form.source.isdecimal() else None
-    run = actions.create(form.order(), request.user, cloned_from=source)
+    run = actions.create(form.order(), person(request), cloned_from=source)
     if "launch" in request.POST:
-        actions.launch(run, request.user.get_username())
+        actions.launch(run, person(request).username)
     return run
 
 
