@@ -86,7 +86,7 @@ def test_all_fields_take_over_what_was_typed_and_back(page: Client, filled: dict
     form = answer.context["form"]
     assert form.at == "yaml"
     recipe = yaml.safe_load(form.text)
-    assert str(recipe["optimisation"]["max_steps"]) == "77"
+    assert recipe["optimisation"]["max_steps"] == 77
     recipe["optimisation"]["max_steps"] = 78
     back = filled | {"turn": "form", "editor": "yaml", "yaml": yaml.safe_dump(recipe)}
     form = page.post("/runs/new/", back).context["form"]

@@ -194,7 +194,9 @@ def _export_progress(stream: Stream, event: Event) -> None:
 
 def _exported(stream: Stream, event: Event) -> None:
     data = event.data
-    Export.objects.filter(pk=stream.export_id or 0).update(bytes=data["bytes"], files=data["files"], proof=data["proof"])
+    Export.objects.filter(pk=stream.export_id or 0).update(
+        bytes=data["bytes"], files=data["files"], proof=data["proof"]
+    )
 
 
 HANDLERS: dict[str, Callable[[Stream, Event], None]] = {

@@ -8,6 +8,7 @@ training.spec says what is wrong with them, field by field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
@@ -15,7 +16,7 @@ import yaml
 from pydantic import BaseModel
 
 from training.spec import presets
-from training.spec.lint import Problem, Refused
+from training.spec.lint import Problem, Refused, parse_recipe
 from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
@@ -104,6 +105,8 @@ class RunForm:
     def turn_to(self, editor: str) -> None:
         """Open the other editor with what this one holds; raise Refused where that can't be read."""
         recipe = self.recipe()
+        with suppress(Refused):  # what is wrong is said by the panel; here it stays as it was typed
+            recipe = parse_recipe(recipe).model_dump(mode="json")
         self.at = editor
         self.fill(recipe)
 

@@ -3,6 +3,7 @@ import { Curve, figure, size } from "./series.js";
 
 const told = (window.shardboard = { drawn: {}, drawnAt: {}, draws: [] }); // series -> last x, epoch ms; [series, x, ms]
 const TOLD_DRAWS = 5000;
+const TABLE_ROWS = 200;
 const MANY = 6000; // points of one curve from which on the picture is asked for again, thinned
 
 const names = JSON.parse(document.getElementById("live").textContent).names; // rank -> node
@@ -32,6 +33,12 @@ function memoryLabel(name) {
   return `${names[rank] || `node ${rank}`} ${part === "ram_used" ? "host RAM" : part.replace("gpu", "GPU ")}`;
 }
 
+function row(cells) {
+  const tr = document.createElement("tr");
+  tr.append(...cells.map((text) => Object.assign(document.createElement("td"), { className: "num", textContent: text })));
+  return tr;
+}
+
 class Chart {
   constructor(element, curves) {
     this.element = element;
@@ -39,6 +46,8 @@ class Chart {
     this.curves = curves;
     this.names = [];
     this.plot = null;
+    this.table = element.parentElement.querySelector("details");
+    this.table?.addEventListener("toggle", () => this.fillTable());
     new ResizeObserver(() => this.plot?.setSize(this.dimensions())).observe(element);
   }
 
@@ -53,6 +62,20 @@ class Chart {
     const shape = names.map((name) => `${name}${this.curves.get(name).tail.length ? "+" : ""}`).join();
     if (!this.plot || shape !== this.shape) this.make(names, shape);
     this.plot.setData(this.data());
+    this.fillTable();
+  }
+
+  /** The same data as a table, newest first, for as long as it is unfolded. */
+  fillTable() {
+    if (!this.table?.open) return;
+    const body = this.table.querySelector("tbody");
+    const rows = [];
+    for (const name of this.names) {
+      const { xs, ys, odd } = this.curves.get(name);
+      for (let i = xs.length - 1; i >= Math.max(0, xs.length - TABLE_ROWS); i--) rows.push([xs[i], this.kind.label(name), odd.get(xs[i]) ?? this.kind.format(ys[i])]);
+    }
+    rows.sort((a, b) => b[0] - a[0]);
+    body.replaceChildren(...rows.map(([x, label, value]) => row([this.kind.axis === "step" ? x : clock(x), label, value])));
   }
 
   empty() {

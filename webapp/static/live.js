@@ -74,7 +74,7 @@ function ask(name) {
   const part = document.getElementById(`part-${name}`);
   if (!part) return;
   last.set(name, performance.now());
-  // A question that is being answered, or an unfolded list, is not pulled away from under the hand.
+  // A question that is being answered is not pulled away from under the hand.
   if (part.querySelector("dialog[open]")) refresh(name); else window.htmx.trigger(part, "changed");
 }
 
@@ -89,14 +89,8 @@ function take(batch) {
   for (const name of batch.changed) if (name === "charts") loadPicture(); else refresh(name);
 }
 
-// A part that was made a moment before the newest batch must not turn the figures back; an unfolded list stays so.
-const unfolded = new Set();
-document.body.addEventListener("htmx:beforeSwap", (event) => {
-  unfolded.clear();
-  event.detail.target.querySelectorAll("details[open][data-key]").forEach((d) => unfolded.add(d.dataset.key));
-});
+// A part that was made a moment before the newest batch must not turn the figures back.
 document.body.addEventListener("htmx:afterSwap", () => {
-  for (const key of unfolded) document.querySelector(`details[data-key="${key}"]`)?.setAttribute("open", "");
   if (performance.now() - now.at < 2000) showFigures();
 });
 

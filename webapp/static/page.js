@@ -34,5 +34,15 @@ async function copy(button) {
   button.textContent = "Copied";
 }
 
+// What is unfolded stays so when its part of the page is replaced.
+const unfolded = new Set();
+document.addEventListener("htmx:beforeSwap", (event) => {
+  unfolded.clear();
+  event.detail.target.querySelectorAll("details[open][data-key]").forEach((d) => unfolded.add(d.dataset.key));
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const key of unfolded) document.querySelector(`details[data-key="${key}"]`)?.setAttribute("open", "");
+});
+
 document.addEventListener("click", onClick);
 setInterval(refreshAges, 5000);
