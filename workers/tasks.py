@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from celery.signals import heartbeat_sent
+
 from webapp import dispatch
 from webapp.runs import heartbeat
 
@@ -26,5 +28,10 @@ def check_node(node_id: int) -> None:
 
 @app.task(name=SWEEP)
 def sweep_all() -> None:
-    heartbeat.beat("worker")
     sweep.sweep()
+
+
+@heartbeat_sent.connect
+def say_alive(**_: object) -> None:
+    """The worker's main process says that it lives, also while every slot is at work."""
+    heartbeat.beat("worker")
