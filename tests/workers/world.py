@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,6 +115,9 @@ class World:
         return found
 
     def finish(self) -> None:
+        for pid in self.supervisors():  # of a test that failed
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for host in self.hosts:
             host.finish()
 
