@@ -1,0 +1,118 @@
+"""Actions refuse with field, reason and way out before anything is touched; what they do is one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runs.test_journal import attempt  # noqa: F401  the same small world
+from training.spec.lint import Refused
+from webapp.fleet.models import Node
+from webapp.runs import actions, lifecycle
+from webapp.runs.models import Attempt, Checkpoint, Export, Run
+from webapp.runs.states import RunState
+
+pytestmark = pytest.mark.django_db
+
+
+def order(run: Run) -> actions.Order:
+    return actions.Order("another", "tiny", {}, run.model, run.dataset, run.cluster)
+
+
+def checkpoint(attempt: Attempt, step: int, **fields: object) -> Checkpoint:  # noqa: F811
+    made = {"nodes": 1, "world_size": 1, "completed_at": attempt.created_at} | fields
+    return Checkpoint.objects.create(attempt=attempt, step=step, **made)
+
+
+def stopped(attempt: Attempt) -> Run:  # noqa: F811
+    lifecycle.move(attempt.run, RunState.STOPPED, actor="t", cause="t")
+    return Run.objects.get()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "  "}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"name": "a\nb"}, "name"),
+        ({"preset": "nope"}, "preset"),
+        ({"overrides": {"optimisation": {"learning_rate": 2}}}, "optimisation.learning_rate"),
+        ({"overrides": {"optimisation": {"lerning_rate": 1}}}, "optimisation.lerning_rate"),
+        ({"overrides": {"data": {"format": "text"}}}, "dataset"),
+        ({"overrides": {"fsdp": {"version": 1}}}, "fsdp.version"),
+    ],
+)
+def test_a_bad_order_names_its_field_and_makes_no_run(
+    attempt: Attempt, changes: dict[str, object], field: str  # noqa: F811
+) -> None:  # fmt: skip
+    with pytest.raises(Refused) as caught:
+        actions.create(replace(order(attempt.run), **changes), None)
+    assert field in [p.field for p in caught.value.problems]
+    assert all(p.reason and p.fix for p in caught.value.problems)
+    assert Run.objects.count() == 1
+
+
+def test_every_problem_is_told_at_once(attempt: Attempt) -> None:  # noqa: F811
+    bad = replace(order(attempt.run), name="", overrides={"precision": "fp8", "limits": {"non_finite_steps": 0}})
+    with pytest.raises(Refused) as caught:
+        actions.create(bad, None)
+    assert {p.field for p in caught.value.problems} == {"name", "precision", "limits.non_finite_steps"}
+
+
+def test_a_run_is_launched_once(attempt: Attempt) -> None:  # noqa: F811
+    with pytest.raises(Refused, match="not a draft"):
+        actions.launch(attempt.run, "ada")
+    assert Attempt.objects.count() == 1
+
+
+def test_a_queued_run_stops_at_once_and_asked_again_is_refused(attempt: Attempt) -> None:  # noqa: F811
+    actions.stop(attempt.run, "ada")
+    assert Run.objects.get().state == "stopped"
+    with pytest.raises(Refused, match="nothing to stop"):
+        actions.stop(Run.objects.get(), "ada")
+
+
+def test_a_resume_takes_the_newest_complete_checkpoint(attempt: Attempt) -> None:  # noqa: F811
+    checkpoint(attempt, 2)
+    checkpoint(attempt, 4)
+    checkpoint(attempt, 6, completed_at=None)
+    checkpoint(attempt, 8, deleted_at=attempt.created_at)
+    again = actions.resume(stopped(attempt), "ada")
+    assert (again.number, again.resume_from.step) == (2, 4)
+    assert Run.objects.get().state == "queued"
+
+
+@pytest.mark.parametrize("fields", [{"completed_at": None}, {"deleted_at": "2024-01-01T00:00Z"}, {"step": 12}])
+def test_a_resume_that_can_not_be_is_refused(attempt: Attempt, fields: dict[str, object]) -> None:  # noqa: F811
+    there = checkpoint(attempt, **({"step": 4} | fields))
+    with pytest.raises(Refused) as caught:
+        actions.resume(stopped(attempt), "ada", there)
+    assert caught.value.problems[0].field == "checkpoint"
+    assert Run.objects.get().state == "stopped"
+    assert Attempt.objects.count() == 1
+
+
+def test_a_resume_needs_the_nodes_that_hold_the_checkpoint(attempt: Attempt) -> None:  # noqa: F811
+    checkpoint(attempt, 2)
+    run = stopped(attempt)
+    Node.objects.update(in_service=False)
+    with pytest.raises(Refused, match="out of service"):
+        actions.resume(run, "ada")
+
+
+def test_a_clone_is_a_draft_with_the_changes(attempt: Attempt) -> None:  # noqa: F811
+    made = actions.clone(attempt.run, None, {"optimisation": {"max_steps": 3}})
+    assert (made.state, made.total_steps, made.cloned_from) == ("draft", 3, attempt.run)
+    assert made.recipe["optimisation"]["learning_rate"] == attempt.run.recipe["optimisation"]["learning_rate"]
+
+
+def test_an_export_needs_a_complete_checkpoint_and_a_known_dtype(attempt: Attempt) -> None:  # noqa: F811
+    run = attempt.run
+    with pytest.raises(Refused, match="no complete checkpoint"):
+        actions.export(run, None)
+    there = checkpoint(attempt, 2)
+    with pytest.raises(Refused, match="number format"):
+        actions.export(run, None, there, "int3")
+    assert not Export.objects.exists()
+    assert actions.export(run, None).dtype == "bfloat16"
