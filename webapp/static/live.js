@@ -103,7 +103,7 @@ function tell(state, since) {
   document.getElementById("link").textContent = WORDS[state];
   document.body.dataset.link = state;
   badge.hidden = state === "live" || state === "polling";
-  if (state === "away") badge.textContent = `As of ${new Date(since).toLocaleTimeString()} (${age(since)}): the service does not answer. Training goes on; this page catches up by itself.`;
+  if (state === "away") badge.textContent = `As of ${new Date(since).toLocaleTimeString([], { hour12: false })} (${age(since)}): the service does not answer. Training goes on; this page catches up by itself.`;
   if (state === "out") badge.textContent = "Your session has ended, so this page gets nothing new. Reload it to log in again.";
 }
 
