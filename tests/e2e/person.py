@@ -54,8 +54,11 @@ class Person:
         return float(found)
 
     def wait_drawn(self, step: int, series: str = "loss") -> None:
-        ask = "([name, step]) => (window.shardboard?.drawn?.[name] ?? -1) >= step"
+        """Wait until the chart has drawn `step`; a run that failed meanwhile fails the test with its reason."""
+        ask = """([name, step]) => (window.shardboard?.drawn?.[name] ?? -1) >= step
+            || document.querySelector('[data-testid="state"]').innerText.includes('failed')"""
         self.page.wait_for_function(ask, arg=[series, step], timeout=SLOW * 2)
+        assert self.drawn(series) >= step, self.at("reason").inner_text()
 
     def see_state(self, state: str) -> None:
         expect(self.at("state")).to_contain_text(state, timeout=SLOW * 3)

@@ -57,7 +57,7 @@ def run(*argv: str) -> None:
 
 @contextmanager
 def ssh_hosts(
-    folder: Path, authorized_key: str, count: int = 2, disk: str = "1g", tag: str = ""
+    folder: Path, authorized_key: str, count: int = 2, disk: str = "3g", tag: str = ""
 ) -> Iterator[list[SshHost]]:
     """Start `count` hosts that let `authorized_key` in as root; `folder` keeps their keys and logs."""
     assert possible(), MISSING
