@@ -10,8 +10,9 @@ BIN := $(VENV)/bin
 FRONTEND := webapp/frontend
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/samples/requirements.txt constraints.txt
-# Tests on PostgreSQL: whatever touches rows.
-ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/runs tests/webapp tests/workers)
+# Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser.
+ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
+NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: demo up test check constraints bench-latency gpu-check clean
@@ -25,7 +26,7 @@ test: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
 	@rc=0; \
 	echo "==> tests that touch rows, on PostgreSQL"; \
-	$(BIN)/python -m tests.postgres $(PYTEST) $(ROWS) $(PYTEST_ARGS) || rc=$$?; \
+	$(BIN)/python -m tests.postgres $(PYTEST) $(ROWS) $(NOT_ROWS) $(PYTEST_ARGS) || rc=$$?; \
 	echo "==> all tests"; \
 	$(PYTEST) $(PYTEST_ARGS) || rc=$$?; \
 	exit $$rc
