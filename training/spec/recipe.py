@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-VERSION = 1
+VERSION: Literal[1] = 1
 
 
 class Section(BaseModel):
