@@ -15,7 +15,7 @@ ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/liv
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo up test check constraints bench-latency gpu-check clean
+.PHONY: demo up test check constraints clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
