@@ -173,6 +173,29 @@ async def test_follow_waits_for_the_file_and_goes_on_from_an_offset(sshd: Sshd, 
     assert got == b"2345\n"
 
 
+async def test_follow_is_told_of_changes_of_a_file_that_came_later_too(sshd: Sshd, tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"x")
+    async with connect(endpoint(sshd)) as host:
+        streams = [host.follow(str(path)) for path in (old, new)]
+        waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
+        await waiting[0]
+        assert not waiting[1].done()
+        new.write_bytes(b"x")
+        await waiting[1]
+        async with asyncio.timeout(30):
+            while _is_told(str(new)) != _is_told(str(old)):  # noqa: ASYNC110  as below; it asks after the first bytes
+                await asyncio.sleep(0.05)
+        for stream in streams:
+            await stream.aclose()
+
+
+def _is_told(path: str) -> bool:
+    """Return whether the reader of `path` has an inotify descriptor; no `tail` has one on a network file system."""
+    (reader,) = _readers(path)
+    return any("inotify" in os.readlink(entry) for entry in Path(f"/proc/{reader}/fd").iterdir())
+
+
 async def test_follow_ends_with_the_connection_and_leaves_no_reader(sshd: Sshd, tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"x")
@@ -191,7 +214,8 @@ def _readers(path: str) -> list[str]:
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path in entry.read_text() and "tail" in entry.read_text():
+            words = entry.read_text().split("\0")
+            if words[0] == "tail" and path in words:
                 found.append(entry.parent.name)
         except (OSError, UnicodeDecodeError):
             continue

@@ -30,7 +30,11 @@ LOGIN_SECONDS = 20
 COMMAND_SECONDS = 120.0
 CHUNK = 1 << 20
 # The shell waits on its standard input, which closes with the connection, so that no `tail` outlives it.
-FOLLOW = 'tail -c "+$2" -F -- "$1" 2>/dev/null & t=$!; exec >&-; read -r _; kill $t'
+# A `tail` that begins without the file looks once a second for good, and one on NFS or overlayfs always does:
+# so it begins when the file is there, and where it can't be told of changes it looks ten times a second.
+FOLLOW = """\
+{ until [ -e "$1" ]; do sleep 1; done; exec tail -c "+$2" -s 0.1 -F -- "$1" 2>/dev/null; } &
+t=$!; exec >&-; read -r _; kill $t"""
 
 
 @dataclass(frozen=True)
