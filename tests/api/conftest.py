@@ -61,8 +61,8 @@ def world(user: User) -> World:
     identity = Identity.objects.create(name="key", public_key="x", sealed_private_key="SEALED")
     nodes = [
         Node.objects.create(
-            cluster=cluster, name=f"n{i}", address="10.0.0.1", user="ml", identity=identity, 
-            host_key="ssh-ed25519 AAAA",            python="/usr/bin/python3", scratch="/scratch", processes=1, accelerator=False,
+            cluster=cluster, name=f"n{i}", address="10.0.0.1", user="ml", identity=identity,
+            host_key="ssh-ed25519 AAAA", python="/usr/bin/python3", scratch="/scratch", processes=1, accelerator=False,
         )
         for i in range(2)
     ]  # fmt: skip

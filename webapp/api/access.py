@@ -6,6 +6,7 @@ A session never changes anything here, so no request forged by a foreign page ca
 from __future__ import annotations
 
 from datetime import timedelta
+
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Q
 from django.http import HttpRequest

@@ -1,7 +1,7 @@
 """The first rows of a data set as training reads them: through the chat template, with what is trained marked.
 
-Every token of a row is trained, up to the recipe's max_length; what lies beyond is cut. Needs the model's
-tokenizer on this host (no torch), and fetches nothing.
+Every token of a row is trained, up to the recipe's max_length; what lies beyond is cut. Template and tokens come
+from the model's own files on this host: no torch is imported, no code of the model's is run, nothing is fetched.
 """
 
 from __future__ import annotations
@@ -11,19 +11,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.spec.lint import Problem, Refused
 from webapp.runs.models import ModelSource
 
 from .models import Version
 
-LONGEST = 20_000  # characters of a row that are rendered; a page is no place for a megabyte
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+LONGEST = 20_000  # characters of a row that are given out; a page is no place for a megabyte
+FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """One row: `trained` and then `cut` are its text. `tokens`: of the whole row."""
+    """One row: `trained` and then `cut` are its text, up to LONGEST characters. `tokens`: of the whole row."""
 
     number: int
     trained: str
@@ -32,7 +36,7 @@ class Rendered:
 
 
 def render_rows(version: Version, model: ModelSource, count: int, max_length: int = 1024) -> list[Rendered]:
-    """Return the first `count` rows; raise Refused where the tokenizer is not here or has no chat template."""
+    """Return the first `count` rows; raise Refused where the tokenizer is not here or can't take the rows."""
     tokenizer = _tokenizer(model)
     return [_rendered(tokenizer, number, row, max_length) for number, row in enumerate(first_rows(version, count), 1)]
 
@@ -47,17 +51,20 @@ def first_rows(version: Version, count: int) -> list[dict[str, Any]]:
         raise Refused([Problem("dataset", f"its file can't be read: {error.strerror}", fix)]) from None
 
 
-def _tokenizer(model: ModelSource) -> Any:
+def _tokenizer(model: ModelSource) -> PreTrainedTokenizerFast:
     folder = Path(model.location)
-    if folder.is_absolute() and not folder.is_dir():
+    if not folder.is_absolute():
+        return _loaded(model.location, model.revision, ())
+    if not folder.is_dir():
         raise _not_here(f"there is no folder {folder}")
-    file = folder / "tokenizer.json"
-    stamp = file.stat().st_mtime_ns if folder.is_absolute() and file.is_file() else 0
-    try:
-        return _loaded(model.location, model.revision, stamp)
-    except (OSError, ValueError):
-        where = f"{folder} holds none" if folder.is_absolute() else f"{model.location} is not cached"
-        raise _not_here(where) from None
+    if not (folder / FILES[0]).is_file():
+        raise _not_here(f"{folder} holds no {FILES[0]}")
+    return _loaded(model.location, "", tuple(_stamp(folder / name) for name in FILES))
+
+
+def _stamp(path: Path) -> int:
+    """Tell a file from another that stood under its name."""
+    return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def _not_here(why: str) -> Refused:
@@ -66,24 +73,31 @@ def _not_here(why: str) -> Refused:
 
 
 @lru_cache(maxsize=4)
-def _loaded(location: str, revision: str, stamp: int) -> Any:
-    """`stamp` tells a folder that was changed from what is held here."""
-    from transformers import AutoTokenizer  # takes seconds to import, and only this page needs it
+def _loaded(location: str, revision: str, stamps: tuple[int, ...]) -> PreTrainedTokenizerFast:
+    # Takes a second and 60 MB, so not before it is needed; AutoTokenizer would import torch where there is one.
+    from transformers import PreTrainedTokenizerFast
 
-    return AutoTokenizer.from_pretrained(location, revision=revision or "main", local_files_only=True)
-
-
-def _rendered(tokenizer: Any, number: int, row: dict[str, Any], max_length: int) -> Rendered:
-    text = _text(tokenizer, row)[:LONGEST]
-    found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    tokens = len(found["input_ids"])
-    end = found["offset_mapping"][max_length - 1][1] if tokens > max_length else len(text)
-    return Rendered(number, text[:end], text[end:], tokens)
+    try:
+        return PreTrainedTokenizerFast.from_pretrained(location, revision=revision or "main", local_files_only=True)
+    except OSError as error:
+        raise _not_here(f"{location} is not cached" if not stamps else str(error)) from None
+    except Exception as error:  # noqa: BLE001  tokenizers raises Exception itself for a file that it can't read
+        fix = "Put the model's files there again."
+        raise Refused([Problem("model", f"its tokenizer can't be read: {str(error)[:300]}", fix)]) from None
 
 
-def _text(tokenizer: Any, row: dict[str, Any]) -> str:
+def _rendered(tokenizer: PreTrainedTokenizerFast, number: int, row: dict[str, Any], max_length: int) -> Rendered:
+    """A text gets the tokenizer's special tokens, a rendered chat has them from its template: as in training."""
+    text = _text(tokenizer, row)
+    found = tokenizer(text, add_special_tokens="messages" not in row, return_offsets_mapping=True)
+    ends = [end for _, end in found["offset_mapping"]]
+    end = max(ends[:max_length]) if len(ends) > max_length else len(text)
+    return Rendered(number, text[: min(end, LONGEST)], text[end : max(end, LONGEST)], len(ends))
+
+
+def _text(tokenizer: PreTrainedTokenizerFast, row: dict[str, Any]) -> str:
     if "messages" not in row:
-        return next((str(value) for value in row.values()), "") + (tokenizer.eos_token or "")
+        return _ended(next((str(value) for value in row.values()), ""), str(tokenizer.eos_token or ""))
     if not tokenizer.chat_template:
         raise Refused([Problem("model", "it has no chat template", "Choose one that has, or a data set of text.")])
     try:
@@ -92,3 +106,8 @@ def _text(tokenizer: Any, row: dict[str, Any]) -> str:
         raise Refused(
             [Problem("model", f"its chat template refuses a row: {error}", "Choose another model, or mend the rows.")]
         ) from None
+
+
+def _ended(text: str, end: str) -> str:
+    """Training ends a text with the end token, where it isn't there."""
+    return text if text.endswith(end) else text + end
