@@ -77,7 +77,8 @@ RECIPE = st.dictionaries(st.sampled_from(["model", "data", "optimisation", "fsdp
 FIELDS = {
     "name": st.text() | ANY_JSON, "preset": st.sampled_from(["tiny", "no"]) | ANY_JSON, "recipe": RECIPE | ANY_JSON,
     "model": st.sampled_from(["tiny", 1]) | ANY_JSON, "dataset": st.sampled_from(["chat", "chat@1", 1]) | ANY_JSON,
-    "cluster": st.just("pair") | ANY_JSON, "launch": st.booleans() | ANY_JSON, "checkpoint": ANY_JSON, "dtype": ANY_JSON,
+    "cluster": st.just("pair") | ANY_JSON, "launch": st.booleans() | ANY_JSON,
+    "checkpoint": ANY_JSON, "dtype": ANY_JSON,
 }  # fmt: skip
 BODY = st.fixed_dictionaries({}, optional=FIELDS) | ANY_JSON
 POSTS = [path for path, operations in api.get_openapi_schema(path_prefix="/")["paths"].items() if "post" in operations]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import BinaryIO, cast
+
 from django.http import HttpRequest
 from ninja import File, Form, Router, UploadedFile
 from ninja.responses import Status
@@ -9,7 +11,7 @@ from ninja.responses import Status
 from webapp.datasets.ingest import take
 from webapp.datasets.models import Dataset
 
-from .finders import by_id
+from .finders import by_id, user_of
 from .paging import Cursor, Limit, Page, newest_first
 from .shapes.datasets import DatasetOut, UploadOut
 
@@ -30,12 +32,16 @@ def create_dataset(
     Rows are `messages` or `text`; other keys are left out and counted in `dropped`. All rows must be good, or
     nothing is stored. 200 in place of 201: the newest version holds the same rows already.
     """
-    done = take(name, train.file, test.file if test else None, request.user, format)
+    done = take(name, _bytes(train), _bytes(test) if test else None, user_of(request), format)
     shown = DatasetOut.of(by_id(ROWS.all(), done.version.dataset_id, "dataset"))
     out = UploadOut(
         created=done.created, dropped=done.dropped, blank_lines=done.blank_lines, roles=done.roles, **shown.dict()
     )
     return Status(201 if done.created else 200, out)
+
+
+def _bytes(upload: UploadedFile) -> BinaryIO:
+    return cast(BinaryIO, upload.file)
 
 
 @router.get("/datasets", response=Page[DatasetOut], operation_id="list_datasets")

@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
 from webapp.runs.models import IdempotencyKey, Run
 
+from .finders import user_of
 from .problems import Stop
 
 HEADER = "Idempotency-Key"
@@ -29,14 +30,14 @@ def once(request: HttpRequest, body: dict[str, Any], make: Callable[[], Run]) ->
         return make(), True
     _check(key)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-    if (held := _held(request.user, key, digest)) is not None:
+    if (held := _held(user_of(request), key, digest)) is not None:
         return held, False
     try:
         with transaction.atomic():
             run = make()
-            IdempotencyKey.objects.create(user=request.user, key=key, body=digest, run=run)
+            IdempotencyKey.objects.create(user=user_of(request), key=key, body=digest, run=run)
     except IntegrityError:
-        if (held := _held(request.user, key, digest)) is not None:
+        if (held := _held(user_of(request), key, digest)) is not None:
             return held, False
         raise
     return run, True
@@ -47,7 +48,7 @@ def _check(key: str) -> None:
         raise Stop(400, HEADER, f"it needs 1 to {LONGEST} printable characters", "Send a UUID, for example.")
 
 
-def _held(user: AbstractBaseUser, key: str, digest: str) -> Run | None:
+def _held(user: User, key: str, digest: str) -> Run | None:
     row = IdempotencyKey.objects.select_related("run").filter(user=user, key=key).first()
     if row is None:
         return None

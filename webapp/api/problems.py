@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
@@ -77,15 +77,8 @@ def wrong_method(request: HttpRequest, allowed: Sequence[str]) -> HttpResponse:
 
 def register(api: NinjaAPI) -> None:
     """Give every kind of error that a request can end in its answer."""
-    api.add_exception_handler(Refused, lambda request, error: answer(422, error.problems))
-    api.add_exception_handler(Stop, lambda request, error: answer(error.status, [error.problem]))
-    api.add_exception_handler(CannotSend, lambda request, error: answer(error.status, [error.problem]))
-    api.add_exception_handler(ValidationError, lambda request, error: answer(422, map(_of_field, error.errors)))
-    api.add_exception_handler(Http404, lambda request, error: no_such_address(request))
-    api.add_exception_handler(HttpError, _of_http)
-    api.add_exception_handler(MultiPartParserError, _of_form)
-    api.add_exception_handler(SuspiciousOperation, _of_form)
-    api.add_exception_handler(Exception, _of_bug)
+    for kind, handler in HANDLERS.items():
+        api.add_exception_handler(kind, handler)
 
 
 def _of_field(error: dict[str, Any]) -> Problem:
@@ -113,3 +106,17 @@ def _of_form(request: HttpRequest, error: Exception) -> HttpResponse:
 def _of_bug(request: HttpRequest, error: Exception) -> HttpResponse:
     log.error("%s %s failed", request.method, request.path, exc_info=error)
     return answer(500, [Problem("service", "an error of the service itself", "Its log says more; then try again.")])
+
+
+# Callable[..., Any]: ninja's own type for a handler takes the class or an instance, and is always given the latter.
+HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
+    Refused: lambda request, error: answer(422, error.problems),
+    Stop: lambda request, error: answer(error.status, [error.problem]),
+    CannotSend: lambda request, error: answer(error.status, [error.problem]),
+    ValidationError: lambda request, error: answer(422, map(_of_field, error.errors)),
+    Http404: lambda request, error: no_such_address(request),
+    HttpError: _of_http,
+    MultiPartParserError: _of_form,
+    SuspiciousOperation: _of_form,
+    Exception: _of_bug,
+}

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, StrictInt
 from webapp.runs import actions
 from webapp.runs.models import Run
 
-from .finders import actor_of, checkpoint_of, run_of
+from .finders import actor_of, checkpoint_of, run_of, user_of
 from .shapes.exports import ExportOut
 from .shapes.runs import RunDetail
 
@@ -67,13 +67,13 @@ def resume_run(request: HttpRequest, run_id: int, body: Resume | None = None) ->
 @router.post("/runs/{int:run_id}/clone", response={201: RunDetail}, operation_id="clone_run")
 def clone_run(request: HttpRequest, run_id: int, body: Clone | None = None) -> Status[RunDetail]:
     """Make a run with the same recipe but for what `recipe` changes."""
-    made = _clone(run_of(run_id), body or Clone(), request)
+    made = _clone(run_of(run_id), body or Clone(name="", launch=False), request)
     return Status(201, RunDetail.of(run_of(made.pk), request))
 
 
 @transaction.atomic
 def _clone(run: Run, body: Clone, request: HttpRequest) -> Run:
-    made = actions.clone(run, request.user, body.recipe, body.name)
+    made = actions.clone(run, user_of(request), body.recipe, body.name)
     if body.launch:
         actions.launch(made, actor_of(request))
     return made
@@ -82,6 +82,6 @@ def _clone(run: Run, body: Clone, request: HttpRequest) -> Run:
 @router.post("/runs/{int:run_id}/exports", response={201: ExportOut}, operation_id="create_export")
 def create_export(request: HttpRequest, run_id: int, body: NewExport | None = None) -> Status[ExportOut]:
     """Queue an export of a complete checkpoint as a standard model folder."""
-    body, run = body or NewExport(), run_of(run_id)
-    made = actions.export(run, request.user, checkpoint_of(run, body.checkpoint), body.dtype or "")
+    body, run = body or NewExport(checkpoint=None, dtype=None), run_of(run_id)
+    made = actions.export(run, user_of(request), checkpoint_of(run, body.checkpoint), body.dtype or "")
     return Status(201, ExportOut.of(made, request))

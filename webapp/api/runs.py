@@ -15,7 +15,7 @@ from webapp.runs import actions, series
 from webapp.runs.models import Event, ModelSource, Run
 from webapp.runs.states import RunState
 
-from .finders import Ref, actor_of, named, run_of, version_named
+from .finders import Ref, actor_of, named, run_of, user_of, version_named
 from .idempotency import once
 from .paging import Cursor, Limit, Page, newest_first
 from .problems import Stop
@@ -62,7 +62,7 @@ def _make(request: HttpRequest, body: NewRun) -> Run:
         dataset=version_named(body.dataset),
         cluster=named(Cluster.objects.all(), body.cluster, "cluster"),
     )
-    run = actions.create(order, request.user)
+    run = actions.create(order, user_of(request))
     if body.launch:
         actions.launch(run, actor_of(request))
     return run

@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
 
 from . import catalogue, datasets, exports, health, problems, run_actions, runs
 from .access import Access
@@ -26,8 +27,10 @@ Every error is `{"error", "problems": [{"field", "reason", "fix"}]}`."""
 class Api(NinjaAPI):
     """Says in its schema what every error looks like."""
 
-    def get_openapi_schema(self, **kwargs: Any) -> dict[str, Any]:
-        schema = super().get_openapi_schema(**kwargs)
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        schema = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
         shapes = problems.ErrorShape.model_json_schema(ref_template="#/components/schemas/{model}")
         schema["components"]["schemas"] |= shapes.pop("$defs") | {"ErrorShape": shapes}
         content = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorShape"}}}
@@ -80,7 +83,7 @@ def _shaped(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _addresses() -> list[URLPattern]:
-    own, _, _ = api.urls
+    own = [pattern for pattern in api.urls[0] if isinstance(pattern, URLPattern)]
     for pattern in own:
         pattern.callback = _open(_to_docs if pattern.name == "api-root" else pattern.callback)
     return [*own, path("<path:rest>", csrf_exempt(_open(problems.no_such_address)))]

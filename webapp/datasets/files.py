@@ -35,7 +35,7 @@ class Copy:
     problems: list[Problem] = field(default_factory=list)
     bad: int = 0
     digest: str = ""
-    bytes: int = 0
+    size: int = 0
 
     def run(self, source: BinaryIO, target: BinaryIO) -> None:
         """Write every row of `source`, cleaned, to `target`; raise Refused with the first problems and their count."""
@@ -50,7 +50,7 @@ class Copy:
                 self._note(error, number)
                 continue
             hashed.update(out)
-            self.bytes += target.write(out)
+            self.size += target.write(out)
         self.digest = hashed.hexdigest()
         self._check()
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from django.conf import settings
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from training.spec.lint import Problem, Refused
@@ -43,7 +43,7 @@ class Registered:
 
 
 def register(
-    name: str, train: Path, test: Path | None = None, owner: AbstractBaseUser | None = None, format: str = ""
+    name: str, train: Path, test: Path | None = None, owner: User | None = None, format: str = ""
 ) -> Registered:
     """Register the JSON Lines files `train` and `test` as the newest version of the data set `name`."""
     with train.open("rb") as train_file:
@@ -54,7 +54,7 @@ def register(
 
 
 def take(
-    name: str, train: BinaryIO, test: BinaryIO | None = None, owner: AbstractBaseUser | None = None, format: str = ""
+    name: str, train: BinaryIO, test: BinaryIO | None = None, owner: User | None = None, format: str = ""
 ) -> Registered:
     """The same from open files, such as an upload's. Raises Refused; stores nothing then."""
     name = name.strip()
@@ -139,7 +139,7 @@ def _keep(folder: Path, digest: str) -> None:
 
 
 @transaction.atomic
-def _row(name: str, owner: AbstractBaseUser | None, digest: str, copies: list[Copy]) -> tuple[Version, bool]:
+def _row(name: str, owner: User | None, digest: str, copies: list[Copy]) -> tuple[Version, bool]:
     dataset, _ = Dataset.objects.get_or_create(name=name, defaults={"owner": owner})
     dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)  # numbers are given one at a time
     latest = dataset.latest
@@ -154,5 +154,5 @@ def _row(name: str, owner: AbstractBaseUser | None, digest: str, copies: list[Co
         format=train.shape.format,
         rows=train.tally.rows,
         test_rows=rest[0].tally.rows if rest else 0,
-        bytes=sum(copy.bytes for copy in copies),
+        bytes=sum(copy.size for copy in copies),
     ), True
