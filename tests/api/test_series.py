@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections import defaultdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from webapp.runs import actions, lifecycle, series
 from webapp.runs.models import Attempt, Point, Run, Series
 from webapp.runs.states import RunState
+from webapp.runs.thinning import PER_BUCKET, thin
 
 from .conftest import Caller, Feed, World, checkpoint, metrics, refused, strictly
 
@@ -112,14 +114,6 @@ def test_late_points_are_sorted_in_and_one_step_is_one_point(world: World, feed:
     assert (found.steps, found.values) == ([1, 2, 3], [1.0, 2.0, 4.0])
 
 
-def buckets(points: list[Point], count: int) -> dict[int, list[Point]]:
-    low, high = min(p.x for p in points), max(p.x for p in points)
-    found = defaultdict(list)
-    for point in points:
-        found[math.floor((point.x - low) / ((high - low) / count))].append(point)
-    return found
-
-
 @pytest.fixture
 def long_series(world: World) -> tuple[Run, list[Point]]:
     run, chance = world.run(), random.Random(3)
@@ -142,24 +136,29 @@ def test_thinned_it_keeps_extremes_ends_and_all_that_is_not_finite(long_series: 
     assert (found.steps[0], found.steps[-1]) == (0, 19_999)
     assert shown[12_345] == 1e9
     assert [step for step, value in shown.items() if isinstance(value, str)] == [7, 7_000, 7_001, 19_998]
-    # One bucket's width around any point, the least and the greatest near it are shown.
     values = [v for v in shown.values() if not isinstance(v, str)]
     assert {min(values), max(values)} == {min(p.value for p in points if not p.odd), 1e9}
 
 
-def test_every_bucket_has_its_least_and_greatest(long_series: tuple[Run, list[Point]]) -> None:
-    """On SQLite a bucket is floor((x - first) / width); PostgreSQL rounds instead, so there the buckets shift."""
-    run, points = long_series
-    found = series.read(run, "loss", points=400)
-    assert found is not None
-    shown = dict(zip(found.steps, found.values, strict=True))
-    half = (points[-1].x - points[0].x) / 100 / 2
-    for i in range(0, 20_000, 97):
-        near = [p for p in points[max(0, int(i - 3 * half)) : int(i + 3 * half)] if not p.odd]
-        inside = [v for s, v in shown.items() if near[0].x <= s <= near[-1].x and not isinstance(v, str)]
-        middle = [p.value for p in near if abs(p.x - i) <= half / 2]
-        assert min(inside) <= min(middle)
-        assert max(inside) >= max(middle)
+@given(
+    values=st.lists(st.floats(-9, 9) | st.sampled_from(["NaN", "Infinity"]), min_size=1, max_size=60),
+    width=st.floats(0.1, 70),
+)
+def test_of_each_bucket_the_first_least_greatest_last_and_all_odd_stay(values: list[float | str], width: float) -> None:
+    rows = [(float(i), None, v) if isinstance(v, str) else (float(i), v, "") for i, v in enumerate(values)]
+    found = list(thin(rows, 0.0, width))
+    assert found == sorted(set(found), key=lambda row: row[0])
+    assert set(found) <= set(rows)
+    for bucket in {int(x / width) for x, _, _ in rows}:
+        inside = [row for row in rows if int(row[0] / width) == bucket]
+        shown = [row for row in found if int(row[0] / width) == bucket]
+        finite = [row[1] for row in inside if row[1] is not None]
+        assert (shown[0], shown[-1]) == (inside[0], inside[-1])
+        assert [row for row in shown if row[2]] == [row for row in inside if row[2]]
+        assert len([row for row in shown if not row[2]]) <= PER_BUCKET
+        if finite:
+            drawn = [row[1] for row in shown if row[1] is not None]
+            assert (min(drawn), max(drawn)) == (min(finite), max(finite))
 
 
 def test_a_constant_series_is_thinned_too(world: World) -> None:

@@ -8,15 +8,17 @@ time (memory, load) are facts of the hosts, whichever attempt was trained: all a
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from django.db.models import OuterRef, Subquery
 
 from .models import Point, Run, Series
+from .thinning import PER_BUCKET, Row, thin
 
-PER_BUCKET = 4  # first, least, greatest, last
-Row = tuple[float, float, str]
+FETCHED = 5000
 
 
 @dataclass(frozen=True)
@@ -130,26 +132,12 @@ def _rows(where: list[tuple[int, Span]], points: int) -> list[Row]:
         if count <= points:
             cursor.execute(f"{chosen} ORDER BY x", params)
             return cursor.fetchall()
-        width = (high - low) / max(1, points // PER_BUCKET) or 1.0
-        cursor.execute(_BUCKETS.format(chosen=chosen), [*params, low, width])
-        return cursor.fetchall()
+    width = (high - low) / max(1, points // PER_BUCKET) or 1.0
+    with connection.chunked_cursor() as cursor:  # rows come as they are read, also from PostgreSQL
+        cursor.execute(f"{chosen} ORDER BY x", params)
+        return list(thin(_stream(cursor), low, width))
 
 
-# CAST truncates in SQLite and rounds in PostgreSQL: either way the axis is cut into buckets of one width.
-# The second grouping finds where the extremes are: a join alone would return all of a series that is constant.
-_BUCKETS = """
-WITH chosen AS ({chosen}),
-placed AS (SELECT x, value, odd, CAST((x - %s) / %s AS INTEGER) AS bucket FROM chosen),
-bounds AS (
-    SELECT bucket, MIN(value) AS least, MAX(value) AS greatest, MIN(x) AS first, MAX(x) AS last
-    FROM placed GROUP BY bucket
-),
-kept AS (
-    SELECT placed.bucket AS bucket, first, last,
-           MIN(CASE WHEN value = least THEN x END) AS x_least, MIN(CASE WHEN value = greatest THEN x END) AS x_greatest
-    FROM placed JOIN bounds ON placed.bucket = bounds.bucket GROUP BY placed.bucket, first, last
-)
-SELECT x, value, odd FROM placed JOIN kept ON placed.bucket = kept.bucket
-WHERE odd <> '' OR x = first OR x = last OR x = x_least OR x = x_greatest
-ORDER BY x
-"""
+def _stream(cursor: Any) -> Iterator[Row]:
+    while rows := cursor.fetchmany(FETCHED):
+        yield from rows
