@@ -37,7 +37,7 @@ def test_from_log_in_to_a_model_that_generates(
     if cluster == "openssh":
         request.getfixturevalue("openssh")
     run = person.create_run(
-        f"journey on {cluster}", "tiny", "tiny", cluster, "code-chat", **{"optimisation.max_steps": str(STEPS)}
+        f"journey on {cluster}", "tiny", "tiny-llama-5M", cluster, "code-chat", **{"optimisation.max_steps": str(STEPS)}
     )
     person.page.evaluate("window.unreloaded = true")
     person.wait_drawn(2)
