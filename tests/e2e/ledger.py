@@ -16,10 +16,10 @@ FILES = {"events.jsonl": "train", "samples.jsonl": "node"}
 def stored(stack: Stack, run: int) -> list[dict[str, Any]]:
     """Return every event of the run, in the order of the journal."""
     found: list[dict[str, Any]] = []
-    while page := stack.api("GET", f"/runs/{run}/events?after={found[-1]['number'] if found else 0}&limit=1000")[
-        "items"
-    ]:
+    after = 0
+    while page := stack.api("GET", f"/runs/{run}/events?after={after}&limit=1000")["items"]:
         found += page
+        after = page[-1]["seq"]
     return found
 
 
@@ -37,10 +37,10 @@ def written(scratches: Iterable[Path], run: int) -> dict[tuple[int, str], list[i
 def check(stack: Stack, run: int, scratches: Iterable[Path]) -> int:
     """Compare; return the number of lines. Raises AssertionError naming the first difference."""
     events = stored(stack, run)
-    assert [e["number"] for e in events] == list(range(1, len(events) + 1)), "the journal has a gap"
+    assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), "the journal has a gap"
     by_source: dict[tuple[int, str], list[int]] = defaultdict(list)
     for event in events:
-        by_source[event["attempt"], event["source"]].append(event["seq"])
+        by_source[event["attempt"], event["source"]].append(event["source_seq"])
     lines = written(scratches, run)
     assert lines, "the nodes hold no files of this run"
     for key, seqs in lines.items():

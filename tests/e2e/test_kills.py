@@ -21,7 +21,8 @@ STEPS = 60
 def run(stack: Stack, request: pytest.FixtureRequest) -> int:
     """A run in the middle of its training."""
     made = stack.api("POST", "/runs", {
-        "name": request.node.name, "preset": "tiny", "model": "tiny-llama-5M", "dataset": "code-chat", "cluster": "demo",
+        "name": request.node.name, "preset": "tiny", "model": "tiny-llama-5M", "dataset": "code-chat",
+        "cluster": "demo",
         "recipe": {"optimisation": {"max_steps": STEPS}, "checkpoints": {"every_steps": 30}}, "launch": True,
     })  # fmt: skip
     until("the first steps", lambda: stack.run(made["id"])["step"] >= 3)

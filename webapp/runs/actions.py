@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
@@ -89,7 +89,7 @@ def target_of(run_or_order: Run | Order) -> Target:
 
 
 @transaction.atomic
-def create(order: Order, owner: AbstractBaseUser | None, *, cloned_from: Run | None = None) -> Run:
+def create(order: Order, owner: User | None, *, cloned_from: Run | None = None) -> Run:
     """Return a new draft."""
     recipe = check(order)
     return Run.objects.create(
@@ -170,13 +170,13 @@ def stop(run: Run, actor: str) -> None:
         return
     if not run.can_stop:
         raise Refused([Problem("state", f"the run is {run.state}", "There is nothing to stop.")])
-    Attempt.objects.filter(pk=run.attempt.pk).update(stop_requested_at=timezone.now(), due_at=timezone.now())
+    Attempt.objects.filter(run=run, ended_at=None).update(stop_requested_at=timezone.now(), due_at=timezone.now())
     new = RunState.STOPPED if run.state == RunState.QUEUED else RunState.STOPPING
     lifecycle.move(run, new, actor=actor, cause="stop requested")
     advance_run(run.pk)
 
 
-def clone(run: Run, owner: AbstractBaseUser | None, changes: dict[str, Any] | None = None, name: str = "") -> Run:
+def clone(run: Run, owner: User | None, changes: dict[str, Any] | None = None, name: str = "") -> Run:
     """Return a new draft with the same recipe but for `changes`."""
     overrides = merge(run.recipe, changes or {})
     order = Order(name or f"{run.name} (clone)"[:MAX_NAME], run.preset, overrides, run.model, run.dataset, run.cluster)
@@ -184,7 +184,7 @@ def clone(run: Run, owner: AbstractBaseUser | None, changes: dict[str, Any] | No
 
 
 @transaction.atomic
-def export(run: Run, user: AbstractBaseUser | None, checkpoint: Checkpoint | None = None, dtype: str = "") -> Export:
+def export(run: Run, user: User | None, checkpoint: Checkpoint | None = None, dtype: str = "") -> Export:
     """Queue an export of `checkpoint`, or of the newest complete one, in `dtype` or the recipe's."""
     checkpoint = checkpoint or newest_checkpoint(run)
     if checkpoint is None:
