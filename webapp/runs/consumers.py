@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from time import monotonic
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -18,7 +19,9 @@ from .nudge import group
 
 log = logging.getLogger(__name__)
 
-GAP = 0.05  # seconds between two batches, so that a burst of lines costs few
+# After a batch the page rests this many times as long as it took to make, and no longer than the longest: a burst of
+# lines costs few batches, and a lone line is not held up by the log line beside it.
+REST, LONGEST_REST = 4.0, 0.05
 LOOK_ANYWAY = 5.0  # seconds after which rows are read without a nudge: one may have been lost
 NOT_LOGGED_IN, UNKNOWN_RUN, BAD_MESSAGE, TRY_AGAIN = 4401, 4404, 4400, 1013
 
@@ -82,8 +85,9 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
             await self.channel_layer.group_add(group(self.run_id), self.channel_name)
             while True:
                 self.wanted.clear()
+                began = monotonic()
                 after = await self._catch_up(after)
-                await asyncio.sleep(GAP)
+                await asyncio.sleep(min(LONGEST_REST, REST * (monotonic() - began)))
                 await self._wait()
         except (RedisError, OSError) as error:
             log.warning("run %s: socket closed: %s", self.run_id, error)

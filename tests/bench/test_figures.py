@@ -1,0 +1,25 @@
+"""The benchmark's arithmetic, and what its last lines say."""
+
+from __future__ import annotations
+
+import pytest
+
+from .figures import percentile, verdict
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.99, 198), (0.5, 100), (1.0, 200), (0.0, 1)])
+def test_percentile_is_one_of_the_values(share: float, expected: int) -> None:
+    assert percentile([float(n) for n in range(200, 0, -1)], share) == expected
+
+
+def test_a_line_ends_with_its_goal_and_whether_it_holds() -> None:
+    line, holds = verdict("median", [90.0, 100.0, 400.0], 100, [0.5, 1.2])
+    assert holds
+    assert line.startswith("median: 100 ms (3 runs: 90 to 400; load average 0.5 to 1.2 on ")
+    assert line.endswith("goal 100 ms: holds")
+
+
+def test_a_goal_that_is_missed_is_said() -> None:
+    line, holds = verdict("median", [101.0], 100, [1.0])
+    assert not holds
+    assert line.endswith("goal 100 ms: falls short")
