@@ -2,7 +2,7 @@
 # Debian packages that tests need: installed where that is allowed, else named.
 set -euo pipefail
 
-needed=(chromium fonts-dejavu-core openssh-server iproute2 iptables postgresql)
+needed=(chromium curl fonts-dejavu-core openssh-server iproute2 iptables jq postgresql)
 command -v dpkg-query >/dev/null || { echo "not a Debian: the tests need ${needed[*]}"; exit 0; }
 
 missing=()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
 
+from webapp.datasets.ingest import take
 from webapp.datasets.models import Version
 from webapp.runs.models import Attempt, IdempotencyKey, Run
 
@@ -82,6 +85,17 @@ def test_a_body_that_is_no_object_of_strict_json(call: Caller, world: World, raw
     answer = call.post("/runs", raw)
     assert answer.status_code in (400, 422)
     assert set(strictly(answer)) == {"error", "problems"}
+
+
+def test_a_text_data_set_wants_its_column_named(call: Caller, world: World, settings: Any, tmp_path: Path) -> None:
+    settings.DATASETS_DIR = tmp_path
+    version = take("texts", io.BytesIO(b'{"text": "a"}\n')).version
+    order = world.body(dataset="texts", recipe={"data": {"format": "text"}})
+    assert "in 'text', not in 'content'" in refused(call.post("/runs", order), 422, "data.text_field")
+    order["recipe"]["data"]["text_field"] = "text"
+    assert call.post("/runs", order).status_code == 201
+    (version.folder / "train.jsonl").unlink()
+    assert "can't be read" in refused(call.post("/runs", order), 422, "dataset")
 
 
 def test_all_that_is_wrong_is_said_at_once(call: Caller, world: World) -> None:

@@ -55,14 +55,8 @@ def check(order: Order) -> Recipe:
         check_nodes(recipe, slots(order.cluster))
     except Refused as refused:
         problems += refused.problems
-    if recipe and recipe.data.format != order.dataset.format:
-        problems.append(
-            Problem(
-                "dataset",
-                f"its rows are {order.dataset.format}, the recipe's data.format is {recipe.data.format}",
-                "Choose another data set or change data.format.",
-            )
-        )
+    if recipe:
+        problems += _data_problems(recipe, order.dataset)
     if problems or recipe is None:
         raise Refused(problems)
     return recipe
@@ -75,6 +69,17 @@ def _name_problems(name: str) -> list[Problem]:
         return [Problem("name", f"it has {len(name)} characters", f"At most {MAX_NAME} fit.")]
     if any(ord(c) < 32 for c in name):
         return [Problem("name", "it has control characters", "Leave them out.")]
+    return []
+
+
+def _data_problems(recipe: Recipe, version: Version) -> list[Problem]:
+    wanted, have = recipe.data.format, version.format
+    if wanted != have:
+        why = f"its rows are {have}, the recipe's data.format is {wanted}"
+        return [Problem("dataset", why, "Choose another data set or change data.format.")]
+    if wanted == "text" and (column := version.text_field) != recipe.data.text_field:
+        why = f"the data set has its text in {column!r}, not in {recipe.data.text_field!r}"
+        return [Problem("data.text_field", why, f"Set it to {column}.")]
     return []
 
 

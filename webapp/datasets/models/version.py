@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+
+from training.spec.lint import Problem, Refused
 
 from .dataset import Dataset
 
@@ -29,6 +32,16 @@ class Version(models.Model):
 
     def __str__(self) -> str:
         return f"{self.dataset} v{self.number}"
+
+    @property
+    def text_field(self) -> str:
+        """The column that holds the text: the only one that was kept. Raises Refused where the file has gone."""
+        try:
+            with (self.folder / "train.jsonl").open("rb") as file:
+                return str(next(iter(json.loads(file.readline()))))
+        except OSError as error:
+            why = f"its file can't be read: {error.strerror}"
+            raise Refused([Problem("dataset", why, "Upload it again.")]) from None
 
     @property
     def folder(self) -> Path:
