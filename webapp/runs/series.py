@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection
 from django.db.models import OuterRef, Subquery
@@ -112,13 +112,17 @@ def read(run: Run, name: str, points: int = 1500) -> Reading | None:
     where = [(pk, spans[attempt]) for pk, attempt, _ in parts if attempt in spans]
     rows = _rows(where, points) if where else []
     steps = [int(x) if axis == "step" else x for x, _, _ in rows]
-    return Reading(name, axis, steps, [odd or value for _, value, odd in rows])
+    return Reading(name, axis, steps, _shown(rows))
 
 
 def read_beyond(series: Series, after: float = -math.inf, points: int = 1500) -> Reading:
     """Return one attempt's own points past `after`, thinned alike: what it trained in vain, or its time series."""
     rows = _rows([(series.pk, Span(series.attempt_id, after, math.inf))], points)
-    return Reading(series.name, series.axis, [x for x, _, _ in rows], [odd or value for _, value, odd in rows])
+    return Reading(series.name, series.axis, [x for x, _, _ in rows], _shown(rows))
+
+
+def _shown(rows: list[Row]) -> list[float | str]:
+    return [odd or cast(float, value) for _, value, odd in rows]
 
 
 def _rows(where: list[tuple[int, Span]], points: int) -> list[Row]:
