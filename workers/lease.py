@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import DatabaseError, connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Least
 from django.utils import timezone
 
 from webapp.runs.models import Attempt, Export
@@ -40,7 +41,13 @@ def hold(row: Row) -> Iterator[bool]:
     finally:
         done.set()
         renewing.join()
-        _same(row).filter(lease_owner=owner).update(lease_owner="", lease_until=None)
+        _release(row, owner)
+
+
+def _release(row: Row, owner: str) -> None:
+    """Give the lease back, due again before long: a step that raised, or whose process died here, asked for no look."""
+    ours = _same(row).filter(lease_owner=owner)
+    ours.update(due_at=Least("due_at", Value(timezone.now() + AGAIN)), lease_owner="", lease_until=None)
 
 
 def free() -> Q:
@@ -67,6 +74,7 @@ def _take(row: Row, owner: str) -> bool:
 
 
 FAR = timedelta(hours=1)  # the sweep looks after a lease that ran out, whatever is due
+AGAIN = timedelta(seconds=60)  # no step asks for a later look
 
 
 def _renew(row: Row, owner: str, done: threading.Event) -> None:

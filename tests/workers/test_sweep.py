@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from tests.workers.world import World
@@ -83,3 +84,12 @@ def test_sooner_wins_when_to_look_again(world: World) -> None:
     attempt.refresh_from_db()
     assert attempt.due_at < timezone.now() + timedelta(seconds=51)
     assert lease.due_in(attempt, 0)
+
+
+def test_a_step_that_raised_is_looked_at_again_before_long(world: World) -> None:
+    attempt = world.run().attempt
+    with pytest.raises(OperationalError), lease.hold(attempt):
+        raise OperationalError("deadlock detected")
+    attempt.refresh_from_db()
+    assert attempt.lease_until is None
+    assert attempt.due_at <= timezone.now() + lease.AGAIN
