@@ -25,7 +25,8 @@ def store(stream: Stream, batch: Batch) -> None:
         raise
     except Exception:  # whatever a line can do to a row: found out one by one
         log.exception("%s: lines are stored one by one", stream)
-        bad = [problem for line in batch.lines if (problem := _one(stream, line, batch.offset))]
+        pairs = zip(batch.lines, batch.ends, strict=True)
+        bad = [problem for line, end in pairs if (problem := _one(stream, line, end))]
         journal.record(stream, [], batch.offset, [*batch.bad, *bad])
 
 

@@ -18,10 +18,11 @@ LARGEST = 2**31 - 1
 
 @dataclass
 class Batch:
-    """What `offset` bytes of the file gave beyond what was given before."""
+    """What `offset` bytes of the file gave beyond what was given before. `ends`: the offset behind each of `lines`."""
 
     offset: int
     lines: list[Event] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     bad: list[Bad] = field(default_factory=list)
 
 
@@ -61,6 +62,7 @@ class Reader:
         batch.offset = self.offset
         try:
             batch.lines.append(sound(line))
+            batch.ends.append(self.offset)
         except BadLine:
             if line.strip():
                 batch.bad.append(Bad(self.offset, line[:SHOWN].decode("utf-8", "backslashreplace")))
@@ -90,6 +92,7 @@ class LogReader(Reader):
         batch.offset = self.offset
         if text := fold(line):
             batch.lines.append(Event(self.offset, time.time(), "log", data={"text": text}))
+            batch.ends.append(self.offset)
 
 
 def fold(line: bytes) -> str:

@@ -93,12 +93,23 @@ def test_what_a_database_cannot_hold_is_written_as_escapes(attempt: Attempt) -> 
         ("checkpoint", 3, {"nodes": 1, "node_rank": 0, "world_size": 1, "bytes": 1}),
         ("checkpoint", 3, {"nodes": True, "node_rank": 0, "world_size": 1, "bytes": 1, "files": 1}),
         ("checkpoint", 3, {"nodes": 1, "node_rank": 0, "world_size": 1, "bytes": 2**70, "files": 1}),
+        ("checkpoint", 3, {"nodes": 1, "node_rank": 0, "world_size": 1, "bytes": 1, "files": -1}),
+        ("checkpoint", 3, {"nodes": 2**15, "node_rank": 0, "world_size": 1, "bytes": 1, "files": 1}),
+        ("checkpoint", 3, {"nodes": 1, "node_rank": 0, "world_size": 2**31, "bytes": 1, "files": 1}),
+        ("started", None, {"world_size": 1, "total_steps": 2**31}),
         ("exit", None, {"reason": "vapour"}),
         ("exit", None, {"reason": []}),
         ("sample", None, {"gpus": 3}),
         ("sample", None, {"gpus": [{"used": 1}]}),
         ("progress", None, {"phase": "p" * 21, "done": 0, "total": 0}),
         ("exported", None, {"files": {}, "proof": {}, "bytes": 1}),
+        ("exported", None, {"files": ["config.json"], "proof": {}, "bytes": 1}),
+        ("exported", None, {"files": [{"name": "../x", "size": 1, "sha256": "0" * 64}], "proof": {}, "bytes": 1}),
+        (
+            "exported",
+            None,
+            {"files": [{"name": "x", "size": 1, "sha256": "a\nSet-Cookie: b"}], "proof": {}, "bytes": 1},
+        ),
     ],
 )
 def test_a_line_that_breaks_its_promise_is_stored_flagged_and_means_nothing(

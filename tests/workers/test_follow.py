@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from django.utils import timezone
 
 from tests.workers.world import GENEROUS, Following, World
 from training.journal import Journal
+from training.spec.events import Event as Line
 from webapp.runs import journal, lifecycle
 from webapp.runs.models import Event, Placement, Run, Stream
 from webapp.runs.states import RunState
 from workers import follower as follower_module
-from workers import group, link, streams
+from workers import group, ingest, link, streams
 from workers.reader import reader_of
 
 
@@ -143,6 +145,22 @@ def test_a_busy_database_loses_nothing(running: Run, following: Following, monke
     monkeypatch.setattr(link, "store", busy)
     write("train@0", 5)
     wait(lambda: count("train@0") == 5)
+
+
+def test_lines_that_no_row_takes_become_a_warning_each(running: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = journal.record
+
+    def picky(held: Stream, lines: Sequence[Line], offset: int, bad: Sequence[journal.Bad] = ()) -> int:
+        if any(line.seq % 2 == 0 for line in lines):
+            raise DataError("a number is out of range")
+        return real(held, lines, offset, bad)
+
+    monkeypatch.setattr(journal, "record", picky)
+    write("train@0", 4)
+    held = stream("train@0")
+    ingest.store(held, reader_of("train@0", 0).feed(Path(held.path).read_bytes() + b"no event\n"))
+    assert (count("train@0"), count("bad:train@0")) == (2, 3)
+    assert held.offset == Path(held.path).stat().st_size + len(b"no event\n")
 
 
 def test_a_closed_stream_is_followed_no_more(running: Run, world: World) -> None:

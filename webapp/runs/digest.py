@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,9 +10,12 @@ from training.spec.events import Kind, number
 from training.spec.faults import Reason
 
 from ..dispatch import advance_export, advance_run
+from .archive import Archive
 from .models import Checkpoint, CheckpointPart, Event, Export, Placement, Point, Run, Series, Stream
 
 PROBLEM = "problem"  # beside an event's data: why it means nothing
+SMALL_INT, INT, BIG_INT = 2**15 - 1, 2**31 - 1, 2**62  # SQLite takes more, PostgreSQL refuses the row
+SHA256 = re.compile(r"[0-9a-f]{64}")
 Numbers = dict[tuple[str, str], dict[float, float]]  # (series, axis) -> {x: value}
 
 
@@ -90,16 +94,19 @@ def _series(stream: Stream, axes: dict[str, str]) -> dict[str, Series]:
 
 
 def _bad_started(event: Event) -> str:
-    return _not_counts(event, "world_size", "total_steps")
+    return _not_counts(event, "world_size", "total_steps", most=INT)
 
 
 def _bad_checkpoint(event: Event) -> str:
     if event.step is None:
         return "step is missing"
-    files = event.data.get("files")
-    if not isinstance(files, (int, list)):
-        return f"files is {files!r}"
-    return _not_counts(event, "nodes", "node_rank", "world_size", "bytes")
+    if not isinstance(event.data.get("files"), list) and (problem := _not_counts(event, "files", most=INT)):
+        return problem
+    return (
+        _not_counts(event, "nodes", "node_rank", most=SMALL_INT)
+        or _not_counts(event, "world_size", most=INT)
+        or (_not_counts(event, "bytes"))
+    )
 
 
 def _bad_exit(event: Event) -> str:
@@ -124,14 +131,27 @@ def _bad_exported(event: Event) -> str:
     data = event.data
     if not isinstance(data.get("files"), list) or not isinstance(data.get("proof"), dict):
         return "files or proof is missing"
+    if wrong := [file for file in data["files"] if not _is_file(file)]:
+        return f"files holds {wrong[0]!r}"[:200]
+    try:
+        Archive("model", tuple((file["name"], file["size"]) for file in data["files"]))
+    except ValueError as error:
+        return f"files: {error}"[:200]
     return _not_counts(event, "bytes")
 
 
-def _not_counts(event: Event, *names: str) -> str:
-    """Return what is wrong with fields that must be whole numbers from 0 on."""
+def _is_file(file: object) -> bool:
+    """Tell whether pages, the API and downloads can show it: a hash goes into a header, a size is counted with."""
+    if not isinstance(file, dict) or not isinstance(file.get("name"), str) or type(file.get("size")) is not int:
+        return False
+    return bool(SHA256.fullmatch(str(file.get("sha256"))))
+
+
+def _not_counts(event: Event, *names: str, most: int = BIG_INT) -> str:
+    """Return what is wrong with fields that must be whole numbers from 0 to `most`, as their columns hold them."""
     for name in names:
         value = event.data.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
             return f"{name} is {value!r}"[:200]
     return ""
 
