@@ -160,6 +160,7 @@ def newest_checkpoint(run: Run) -> Checkpoint | None:
 
 
 def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = None) -> Attempt:
+    Run.objects.select_for_update().get(pk=run.pk)  # of two at once, the second counts the first's attempt
     attempt = Attempt.objects.create(run=run, number=run.attempts.count() + 1, resume_from=checkpoint)
     if not lifecycle.move(run, RunState.QUEUED, actor=actor, cause=cause, attempt=attempt):
         raise Refused([Problem("state", f"the run has become {run.state} meanwhile", "Look again.")])
