@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from asgiref.sync import async_to_sync
 from django.db import OperationalError
-from django.db.models import Max
 from django.utils import timezone
 
 from training.spec.faults import Reason
@@ -21,7 +20,7 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Event, Export
 from webapp.runs.states import EXPORT_ENDED, ExportState
 
-from . import finish, group, lease, prepare, release, shards, streams
+from . import finish, group, lease, prepare, release, shards, streams, watch
 from .ending import End
 from .group import Member
 from .settle import Settled, settle
@@ -165,10 +164,8 @@ def _exit(export: Export) -> dict[str, object] | None:
 
 
 def _is_silent(export: Export) -> bool:
-    source = f"exportnode@{export.pk}"
-    rows = Event.objects.filter(attempt=export.checkpoint.attempt, source=source)
-    heard = rows.aggregate(last=Max("received_at"))["last"] or export.created_at
-    return bool(heard < timezone.now() - SILENCE)
+    heard = watch.heard(export.checkpoint.attempt, f"exportnode@{export.pk}")
+    return (heard or export.created_at) < timezone.now() - SILENCE
 
 
 STEPS: dict[str, Callable[[Export], float | None]] = {

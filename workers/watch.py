@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Max
 from django.utils import timezone
 
 from training.spec.faults import Reason
@@ -67,6 +66,11 @@ def ask_the_silent(attempt: Attempt) -> None:
 
 
 def _is_silent(attempt: Attempt, placement: Placement) -> bool:
-    heard = Event.objects.filter(attempt=attempt, source=f"node@{placement.rank}").aggregate(m=Max("received_at"))["m"]
-    last = max(filter(None, (heard, placement.started_at)))
+    last = max(filter(None, (heard(attempt, f"node@{placement.rank}"), placement.started_at)))
     return bool(last < timezone.now() - SILENCE)
+
+
+def heard(attempt: Attempt, source: str) -> datetime | None:
+    """Return when the newest line of `source` came: one look at the index, however many there are."""
+    rows = Event.objects.filter(attempt=attempt, source=source).order_by("-seq")
+    return rows.values_list("received_at", flat=True).first()

@@ -131,15 +131,15 @@ def read_log(
 ) -> LogOut:
     """Read the end of what the newest attempt's nodes printed."""
     attempt = run_of(run_id).attempt
-    return LogOut(items=_tail(attempt.pk, attempt.number, tail) if attempt else [])
+    return LogOut(items=_tail(run_id, attempt.pk, attempt.number, tail) if attempt else [])
 
 
-def _tail(attempt_id: int, number: int, tail: int) -> list[LogLine]:
+def _tail(run_id: int, attempt_id: int, number: int, tail: int) -> list[LogLine]:
     """An event holds one line or more, so `tail` of them hold enough."""
-    rows = Event.objects.filter(attempt=attempt_id, source__startswith="log@").order_by("-number")[:tail]
+    rows = Event.objects.filter(run=run_id, kind="log", attempt=attempt_id, source__startswith="log@")
     lines = [
         LogLine(node=int(row.source.partition("@")[2]), attempt=number, line=line)
-        for row in reversed(rows)
+        for row in reversed(rows.order_by("-number")[:tail])
         for line in str(row.data.get("text", "")).splitlines()
     ]
     return lines[-tail:]

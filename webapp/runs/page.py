@@ -12,9 +12,10 @@ from django.utils import timezone
 from training.spec.events import Kind
 
 from . import actions
+from .digest import PROBLEM
 from .files import launch_files
 from .live import log_entry
-from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run
+from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .states import ON_NODES, RunState
 
 LOG_LINES = 400
@@ -38,10 +39,14 @@ def header(run: Run) -> Context:
 
 
 def losses(run: Run) -> tuple[Point | None, Point | None]:
-    """Return the run's first loss, and the last one of its newest attempt that has any."""
-    points = Point.objects.filter(series__attempt__run=run, series__name="loss")
-    first = points.order_by("series__attempt__number", "x").first()
-    return first, points.order_by("-series__attempt__number", "-x").first()
+    """Return the run's first loss, and the last one of its newest attempt that has any.
+
+    One attempt at a time: each is one look at an index, where sorting over all would read every point.
+    """
+    attempts = list(Series.objects.filter(attempt__run=run, name="loss").order_by("attempt__number"))
+    firsts = (series.points.order_by("x").first() for series in attempts)
+    lasts = (series.points.order_by("-x").first() for series in reversed(attempts))
+    return next(filter(None, firsts), None), next(filter(None, lasts), None)
 
 
 def time_left(run: Run, attempt: Attempt | None) -> timedelta | None:
@@ -55,7 +60,10 @@ def time_left(run: Run, attempt: Attempt | None) -> timedelta | None:
 
 
 def _newest(attempt: Attempt | None, kind: str) -> Event | None:
-    return attempt.events.filter(kind=kind).order_by("-number").first() if attempt else None
+    if attempt is None:
+        return None
+    # With the run, whose index has the kind: an attempt's events are mostly samples.
+    return Event.objects.filter(run=attempt.run_id, kind=kind, attempt=attempt).order_by("-number").first()
 
 
 def _failed_ranks(run: Run, attempt: Attempt | None) -> list[Any]:
@@ -111,13 +119,13 @@ def memory(run: Run) -> Context:
 def _node_memory(placement: Placement) -> NodeMemory | None:
     rows = Event.objects.filter(attempt=placement.attempt_id, source=f"node@{placement.rank}", kind=Kind.SAMPLE)
     sample = rows.order_by("-seq").first()
-    if sample is None:
+    if sample is None or PROBLEM in sample.data:
         return None
     data = sample.data
     if gpus := data.get("gpus"):
-        bars = [Bar(f"GPU {gpu['index']}", gpu["used"], gpu["total"]) for gpu in gpus]
+        bars = [Bar(f"GPU {gpu['index']}", gpu.get("used") or 0, gpu.get("total") or 0) for gpu in gpus]
         return NodeMemory(placement.node.name, "GPU memory", bars, sample)
-    bar = Bar("RAM", data.get("ram_used", 0), data.get("ram_total", 0))
+    bar = Bar("RAM", data.get("ram_used") or 0, data.get("ram_total") or 0)
     return NodeMemory(placement.node.name, "host memory, no GPU", [bar], sample)
 
 
@@ -161,7 +169,8 @@ def facts(run: Run) -> Context:
 
 def log_end(run: Run, cursor: int) -> list[dict[str, Any]]:
     """Return the last pieces of log up to `cursor`, oldest first."""
-    rows = run.events.filter(number__lte=cursor, source__startswith="log@").order_by("-number")[:LOG_EVENTS]
+    rows = run.events.filter(number__lte=cursor, kind="log", source__startswith="log@").order_by("-number")
+    rows = rows[:LOG_EVENTS]
     entries = [log_entry(row) for row in reversed(rows)]
     while len(entries) > 1 and sum(entry["text"].count("\n") + 1 for entry in entries) > LOG_LINES:
         entries.pop(0)

@@ -18,7 +18,7 @@ def index(request: HttpRequest) -> HttpResponse:
     rows = Dataset.objects.select_related("owner").annotate(
         version_count=Count("versions", distinct=True), run_count=Count("versions__runs", distinct=True)
     )
-    page = Paginator(rows.order_by("name"), PAGE).get_page(request.GET.get("page"))
-    return render(
-        request, "datasets/list.html", {"page": page, "rows": [(row, row.latest) for row in page.object_list]}
-    )
+    page = Paginator(rows.prefetch_related("versions").order_by("name"), PAGE).get_page(request.GET.get("page"))
+    # versions come newest first; row.latest would ask once a row
+    listed = [(row, next(iter(row.versions.all()), None)) for row in page.object_list]
+    return render(request, "datasets/list.html", {"page": page, "rows": listed})
