@@ -34,6 +34,14 @@ class Waiting:
     data: dict[str, Any]
     only_first: bool = False
 
+    def encoded(self, seq: int) -> bytes:
+        """Return the line in bytes; what JSON can't hold is written as Python shows it, or it would block the rest."""
+        try:
+            return Event(seq, self.at, self.kind, self.step, self.data).line().encode()
+        except (TypeError, ValueError):
+            shown = {name: value if isinstance(value, (int, str)) else repr(value) for name, value in self.data.items()}
+            return Event(seq, self.at, self.kind, self.step, shown).line().encode()
+
 
 class Journal:
     """Appends events to `path`. Use from one thread of a process; several processes may share the file."""
@@ -64,7 +72,7 @@ class Journal:
             while self._waiting:
                 line = self._waiting[0]
                 if not (line.only_first and any(event.kind == line.kind for event in tail(self.path))):
-                    write_whole(file, Event(seq + 1, line.at, line.kind, line.step, line.data).line().encode())
+                    write_whole(file, line.encoded(seq + 1))
                     seq += 1
                 self._waiting.popleft()
 

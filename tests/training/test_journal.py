@@ -41,6 +41,13 @@ def test_several_processes_share_one_file(tmp_path: Path) -> None:
     assert [seq for seq, *_ in lines(path)] == list(range(1, 601))
 
 
+def test_what_json_cannot_hold_blocks_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "events.jsonl")
+    journal.emit("warning", text="odd", what={1})
+    journal.emit("finished")
+    assert lines(journal.path) == [(1, "warning", None, {"text": "odd", "what": "{1}"}), (2, "finished", None, {})]
+
+
 def test_only_the_first_of_a_kind(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "events.jsonl")
     journal.emit_first("finished", reason="disk_full")
