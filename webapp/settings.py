@@ -118,6 +118,10 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 2**20
 DATASET_MAX_BYTES = 2 * 2**30
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.flag("SHARDBOARD_HTTPS")
+if (
+    SESSION_COOKIE_SECURE
+):  # the proxy in front says so; else the API's addresses, which clients send tokens to, are http
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 
