@@ -76,9 +76,9 @@ def _step(run: Run, attempt: Attempt) -> float | None:
 
 def _clear(run: Run) -> float | None:
     """Look after nodes that could not be reached when an attempt ended."""
-    for old in finish.unproven(timezone.now()).filter(run=run):
+    for old in finish.to_clear(timezone.now()).filter(run=run):
         finish.clear(old)
-    return CLEAR_SECONDS if finish.unproven(timezone.now()).filter(run=run).exists() else None
+    return CLEAR_SECONDS if finish.to_clear(timezone.now()).filter(run=run).exists() else None
 
 
 def _fail(run: Run, attempt: Attempt, end: End) -> float | None:

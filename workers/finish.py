@@ -81,10 +81,15 @@ def fail(run: Run, attempt: Attempt, reason: Reason, text: str) -> None:
     _end(run, attempt, Verdict(RunState.FAILED, reason, text), settled)
 
 
-def unproven(now: datetime) -> QuerySet[Attempt]:
-    """Return ended attempts of which processes may be left on some node."""
+def unproven() -> QuerySet[Attempt]:
+    """Return ended attempts of which processes may be left on some node, however long ago they ended."""
     left = Q(placements__prepared_at__isnull=False, placements__proven_gone_at=None)
-    return Attempt.objects.filter(left, ended_at__gt=now - CLEAR_FOR).distinct()
+    return Attempt.objects.filter(left, ended_at__isnull=False).distinct()
+
+
+def to_clear(now: datetime) -> QuerySet[Attempt]:
+    """Return those that are still looked after without being asked to."""
+    return unproven().filter(ended_at__gt=now - CLEAR_FOR)
 
 
 def clear(attempt: Attempt) -> None:

@@ -46,7 +46,7 @@ def prepare(run: Run, attempt: Attempt) -> float:
     if attempt.release != code.digest:
         attempt.release = code.digest
         attempt.save(update_fields=["release"])
-    for old in finish.unproven(timezone.now()).filter(placements__node__in=attempt.placements.values("node")):
+    for old in finish.unproven().filter(placements__node__in=attempt.placements.values("node")):
         finish.clear(old)
     members = group.of_attempt(attempt)
     source = shards.source_of(attempt.resume_from) if attempt.resume_from else None

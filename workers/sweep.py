@@ -27,7 +27,7 @@ def sweep() -> None:
     for export in Export.objects.filter(due).exclude(state__in=EXPORT_ENDED):
         if _put_off(export, AGAIN):
             dispatch.send(dispatch.ADVANCE_EXPORT, export.pk)
-    for attempt in finish.unproven(now).filter(due):
+    for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)
 

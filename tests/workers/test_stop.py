@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.utils import timezone
 
 from tests.workers.world import Following, World, exits, stored_equals_written
 from webapp.fleet.models import Claim
@@ -89,8 +88,8 @@ def test_a_node_that_is_away_is_not_called_stopped_and_is_cleared_when_it_return
     assert "n1" in run.reason_text
     assert world.supervisors() != []  # on the node that is away
     world.hosts[1].start()
-    assert list(finish.unproven(timezone.now())) == [run.attempt]
+    assert list(finish.unproven()) == [run.attempt]
     advance.advance(run.pk)
     assert world.supervisors() == []
-    assert not finish.unproven(timezone.now()).exists()
+    assert not finish.unproven().exists()
     stored_equals_written(run)
