@@ -8,6 +8,7 @@ import pytest
 import yaml
 from django.test import Client
 
+from training.spec import presets
 from training.spec.plan import plan_attempt
 from webapp.runs import actions
 from webapp.runs.forms import COMMON, RunForm
@@ -102,6 +103,12 @@ def test_broken_yaml_names_its_line_and_stays(page: Client, filled: dict[str, An
     assert (problem.field, "line 3" in problem.reason) == ("recipe", True)
 
 
+def test_yaml_without_end_or_with_a_nul_is_refused(page: Client, filled: dict[str, Any]) -> None:
+    for text, field in (("a: " + "[" * 5000, "recipe"), ('data: {text_field: "\\0"}', "data.text_field")):
+        answer = page.post("/runs/new/", filled | {"editor": "yaml", "yaml": text, "save": "1"})
+        assert (answer.status_code, field in answer.content.decode()) == (422, True)
+
+
 def test_an_unknown_field_in_yaml_is_named(page: Client, filled: dict[str, Any]) -> None:
     answer = page.post("/runs/new/", filled | {"editor": "yaml", "yaml": "optimisation:\n  max_step: 3\n", "save": "1"})
     (problem,) = answer.context["recipe_problems"]
@@ -110,7 +117,8 @@ def test_an_unknown_field_in_yaml_is_named(page: Client, filled: dict[str, Any])
 
 def test_a_preset_loads_its_recipe(page: Client, filled: dict[str, Any]) -> None:
     answer = page.post("/runs/new/", filled | {"load": "1", "preset": "smollm2-135m-demo"})
-    assert answer.context["form"].common["optimisation.max_steps"] == "24"
+    steps = presets.load("smollm2-135m-demo").recipe.optimisation.max_steps
+    assert answer.context["form"].common["optimisation.max_steps"] == str(steps)
 
 
 def test_the_panel_shows_the_files_that_would_be_put(page: Client, world: World, filled: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 VERSION: Literal[1] = 1
+ClassName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 
 
 class Section(BaseModel):
@@ -31,7 +32,9 @@ class Data(Section):
     format: Literal["messages", "text"] = Field(
         "messages", description="`messages`: role/content turns through the chat template. `text`: ready-made text."
     )
-    text_field: str = Field("content", min_length=1, max_length=100, description="Column to read when format is text.")
+    text_field: str = Field(
+        "content", pattern=r"^[^\x00-\x1f]{1,100}$", description="Column to read when format is text."
+    )
     max_length: int = Field(1024, ge=16, le=131072, description="Tokens a row may have; longer rows are cut.")
     packing: bool = Field(False, description="Fill each row up to max_length with several samples.")
 
@@ -63,7 +66,7 @@ class Fsdp(Section):
     wrap_policy: Literal["TRANSFORMER_BASED_WRAP"] = Field(
         "TRANSFORMER_BASED_WRAP", description="Each decoder layer is one FSDP unit."
     )
-    wrap_classes: tuple[str, ...] = Field((), description="Layer classes to wrap; empty: derived from the model.")
+    wrap_classes: tuple[ClassName, ...] = Field((), description="Layer classes to wrap; empty: derived from the model.")
     cpu_offload: bool = Field(False, description="Keep parameters and gradients in host memory.")
     ram_efficient_loading: bool = Field(True, description="Only rank 0 loads the weights; the others receive them.")
     sync_module_states: bool = Field(True, description="FSDP1: broadcast rank 0's weights at wrap time.")

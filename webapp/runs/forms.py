@@ -148,6 +148,8 @@ def read_yaml(text: str) -> dict[str, Any]:
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         reason = f"{where}{getattr(error, 'problem', None) or 'it is no YAML'}"
         raise Refused([Problem("recipe", reason, "Mend that line, or load the preset again.")]) from None
+    except RecursionError:
+        raise Refused([Problem("recipe", "it is nested too deeply", "Load the preset again.")]) from None
     if not isinstance(found, dict):
         raise Refused([Problem("recipe", "it is not a mapping of fields", "Write `section:` and its fields beneath.")])
     return found
