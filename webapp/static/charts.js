@@ -12,6 +12,8 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const PALETTE = ["--sb-line", "--sb-line-2", "--tblr-green", "--tblr-orange", "--tblr-purple", "--tblr-cyan", "--tblr-lime", "--tblr-yellow"];
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]]; // curves differ in more than colour
 
+const WHOLE = [...Array(8).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power)); // no tick at step 2.5
+
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
 
 /** What each chart shows: given all names, the series in it. `total` of a memory is its limit line. */
@@ -116,7 +118,7 @@ class Chart {
       ...this.dimensions(),
       series,
       scales: { x: { time: kind.axis === "time" }, y: kind.zero ? { range: (_, low, high) => [0, this.limit(high)] } : {} },
-      axes: [{ ...axis, size: 30, ...(kind.axis === "time" ? { values: (_, ticks) => ticks.map(clock) } : {}) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(kind.format) }],
+      axes: [{ ...axis, size: 30, ...(kind.axis === "time" ? { values: (_, ticks) => ticks.map(clock) } : { incrs: WHOLE }) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(kind.format) }],
       cursor: { y: false, points: { size: 7 } },
       legend: { live: true },
       hooks: { draw: [(plot) => this.drawn(plot)] },
