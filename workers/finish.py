@@ -13,7 +13,7 @@ from django.utils import timezone
 from training.spec.faults import Reason
 from training.spec.lint import Refused
 from webapp.fleet.ssh import Host
-from webapp.runs import actions, journal, lifecycle
+from webapp.runs import actions, journal, lifecycle, reach
 from webapp.runs.models import Attempt, Placement, Run, Stream
 from webapp.runs.states import RunState
 
@@ -108,11 +108,11 @@ def note(attempt: Attempt, settled: Settled) -> None:
     for rank, status in settled.status.items():
         placement = Placement.objects.filter(attempt=attempt, rank=rank)
         placement.filter(exit__isnull=True).update(exit=exit_of(status))
-        placement.update(unreachable_since=None)
+        reach.show(attempt, Q(rank=rank), reachable=True)
     for rank in settled.gone:
         Placement.objects.filter(attempt=attempt, rank=rank).update(proven_gone_at=now)
     for rank in settled.errors:
-        Placement.objects.filter(attempt=attempt, rank=rank, unreachable_since=None).update(unreachable_since=now)
+        reach.show(attempt, Q(rank=rank), reachable=False)
 
 
 def exit_of(status: Answer) -> Answer | None:

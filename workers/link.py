@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import DatabaseError
-from django.utils import timezone
+from django.db.models import Q
 
 from webapp.fleet.ssh import Endpoint, Host, SshError, connect
-from webapp.runs.models import Placement, Stream
-from webapp.runs.nudge import nudge
+from webapp.runs import reach
+from webapp.runs.models import Attempt, Stream
 
 from .ingest import AWAY, store
 from .reader import Batch, reader_of
@@ -98,11 +98,4 @@ class Link:
 
 
 def show_gone(key: Key, gone: bool) -> None:
-    rows = Placement.objects.filter(attempt=key.attempt, node=key.node)
-    changed = (
-        rows.filter(unreachable_since=None).update(unreachable_since=timezone.now())
-        if gone
-        else rows.exclude(unreachable_since=None).update(unreachable_since=None)
-    )
-    if changed:
-        nudge(rows.values_list("attempt__run", flat=True)[0])
+    reach.show(Attempt.objects.get(pk=key.attempt), Q(node=key.node), reachable=not gone)

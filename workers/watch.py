@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import Q
 from django.utils import timezone
 
 from training.spec.faults import Reason
 from webapp.fleet.ssh import Host, SshError
+from webapp.runs import reach
 from webapp.runs.models import Attempt, Event, Placement, Run
 
 from . import finish, group, outcome
@@ -54,9 +56,9 @@ def ask_the_silent(attempt: Attempt) -> None:
     for rank, status in group.on_each(silent, ask).items():
         placement = Placement.objects.filter(attempt=attempt, rank=rank)
         if isinstance(status, SshError):
-            placement.filter(unreachable_since=None).update(unreachable_since=now)
+            reach.show(attempt, Q(rank=rank), reachable=False)
             continue
-        placement.update(unreachable_since=None)
+        reach.show(attempt, Q(rank=rank), reachable=True)
         if found := finish.exit_of(status):
             placement.filter(exit__isnull=True).update(exit=found)
         elif status.get("state") in ("absent", "ready"):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from tests.workers.world import GENEROUS, Following, World
 from training.journal import Journal
 from training.spec.events import Event as Line
-from webapp.runs import journal, lifecycle
+from webapp.runs import journal, lifecycle, live
 from webapp.runs.models import Event, Placement, Run, Stream
 from webapp.runs.states import RunState
 from workers import follower as follower_module
@@ -131,6 +131,9 @@ def test_a_node_that_is_away_is_shown_so_until_it_is_back(
         world.hosts[0].start()
         write("train@0", 1, 2)
         wait(lambda: Placement.objects.get(rank=0).unreachable_since is None and count("train@0") == 2)
+    told = Event.objects.filter(source="service:reach").order_by("number").values_list("data", flat=True)
+    assert list(told) == [{"node": "n0", "rank": 0, "reachable": yes} for yes in (False, True)]
+    assert live.batch(running.pk, 0)["changed"].count("header") == 1
 
 
 def test_a_busy_database_loses_nothing(running: Run, following: Following, monkeypatch: pytest.MonkeyPatch) -> None:

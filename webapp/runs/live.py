@@ -12,6 +12,7 @@ from typing import Any
 
 from training.spec.events import Kind, strict
 
+from . import reach
 from .digest import readings
 from .models import Attempt, Event
 
@@ -30,6 +31,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.FINISHED: ("header",),
     "state": ("header", "actions", "history", "checkpoints", "charts"),
     "export": ("exports", "checkpoints"),
+    reach.KIND: ("header",),
 }
 # Colours and cursor moves of terminals (ECMA-48), and titles (OSC).
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
