@@ -3,6 +3,7 @@
 # make test    install what the tests need, run all of them
 # make check   style, types, architecture
 # make bench-latency  from a line written on a node to its point drawn in the browser
+# make bench-demo     the demo's first run: how long, how much memory, does the loss fall
 # make screenshots    docs/images, of a real run
 # SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
 
@@ -17,7 +18,7 @@ ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/liv
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo up test check constraints bench-latency screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-demo screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -65,6 +66,9 @@ $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.in
 bench-latency: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
 	@$(BIN)/python -m tests.bench.latency $(BENCH_ARGS)
+
+bench-demo: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
+	@$(BIN)/python -m tests.bench.demo $(BENCH_ARGS)
 
 screenshots: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh

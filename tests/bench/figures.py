@@ -23,10 +23,13 @@ def spread(values: Sequence[float], digits: int = 0) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def verdict(name: str, figures: Sequence[float], goal: float, loads: Sequence[float]) -> tuple[str, bool]:
-    """Return the line of one figure, in ms: the median over runs, what it was got under, the goal; if it holds."""
+def verdict(
+    name: str, figures: Sequence[float], goal: float, loads: Sequence[float], *, unit: str = "ms", digits: int = 0
+) -> tuple[str, bool]:
+    """Return the line of one figure: the median over runs, what it was got under, the goal; and whether it holds."""
     middle = statistics.median(figures)
     holds = middle <= goal
     under = f"load average {spread(loads, 1)} on {os.cpu_count()} processors"
-    got = f"{name}: {middle:.0f} ms ({len(figures)} runs: {spread(figures)}; {under})"
-    return f"{got}; goal {goal:.0f} ms: {'holds' if holds else 'falls short'}", holds
+    runs = f"{len(figures)} run{'s' if len(figures) > 1 else ''}"
+    got = f"{name}: {middle:.{digits}f} {unit} ({runs}: {spread(figures, digits)}; {under})"
+    return f"{got}; goal {goal:.{digits}f} {unit}: {'holds' if holds else 'falls short'}", holds

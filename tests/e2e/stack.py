@@ -55,11 +55,12 @@ class Stack:
         self.launcher: subprocess.Popen[bytes] | None = None
         self.token = ""
 
-    def start(self) -> None:
+    def start(self, what: str = "up") -> None:
+        """Start `up` or `demo` and wait until it is healthy."""
         self.state.mkdir(parents=True, exist_ok=True)
         with (self.state / "launcher.log").open("ab") as log:
             self.launcher = subprocess.Popen(
-                [sys.executable, "-m", "workers.local", "up"],
+                [sys.executable, "-m", "workers.local", what],
                 cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         until("the service to be healthy", self.healthy)
