@@ -13,6 +13,7 @@ register = template.Library()
 
 NOTHING = "\N{EN DASH}"
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+WORDS = {"d": "day", "h": "hour", "min": "minute", "s": "second"}
 # Glyph and Tabler colour of every state of a run or an export: the glyph and the word carry it without colour.
 STATES = {
     "draft": ("✎", "secondary"),
@@ -41,6 +42,16 @@ def duration(value: timedelta | float | None) -> str:
             parts.append(f"{left // size} {unit}")
             left %= size
     return " ".join(parts[:2]) or "0 s"
+
+
+@register.filter
+def in_words(value: timedelta | float) -> str:
+    """Return `value` as `duration` does, with its units spelled out: '10 minutes', '1 hour 30 minutes'."""
+    parts = duration(value).split()
+    return " ".join(
+        f"{count} {WORDS[unit]}{'' if count == '1' else 's'}"
+        for count, unit in zip(parts[::2], parts[1::2], strict=True)
+    )
 
 
 def age(moment: datetime, now: datetime | None = None) -> str:

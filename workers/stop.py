@@ -15,7 +15,6 @@ from webapp.runs.states import RunState
 from . import finish, group, outcome
 from .group import Answer, Member
 
-GRACE = timedelta(seconds=60)  # for the save of a running job
 LOOK_SECONDS = 5.0
 
 
@@ -28,13 +27,14 @@ def stop(run: Run, attempt: Attempt) -> float | None:
     ended = {e.rank for e in finish.exits(attempt)}
     left = [member for member in members if member.rank not in ended]
     asked = attempt.stop_requested_at or timezone.now()
-    patient = attempt.world_size and timezone.now() < asked + GRACE  # before training there is nothing to save
+    limit = asked + timedelta(seconds=run.parsed_recipe().limits.stop_seconds)
+    patient = attempt.world_size and timezone.now() < limit  # before training there is nothing to save
     if left and patient:
         _ask(left)
         return LOOK_SECONDS
     if left:
         finish.kill(left)
-    return finish.conclude(run, attempt, outcome.of_stopped, asked + GRACE)
+    return finish.conclude(run, attempt, outcome.of_stopped, limit)
 
 
 def _ask(members: list[Member]) -> None:

@@ -116,3 +116,10 @@ def test_an_export_needs_a_complete_checkpoint_and_a_known_dtype(attempt: Attemp
         actions.export(run, None, there, "int3")
     assert not Export.objects.exists()
     assert actions.export(run, None).dtype == "bfloat16"
+
+
+def test_a_recipe_stored_before_a_field_was_known_still_parses(attempt: Attempt) -> None:  # noqa: F811
+    run = attempt.run
+    run.recipe["limits"].pop("stop_seconds")
+    run.save(update_fields=["recipe"])
+    assert Run.objects.get().parsed_recipe().limits.stop_seconds == 600

@@ -100,6 +100,15 @@ def test_it_stops_and_resumes(page: Client, world: World) -> None:
     assert (feed.run.state, feed.run.attempt.resume_from) == ("queued", saved)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(600, "10 minutes"), (60, "1 minute"), (5400, "1 hour 30 minutes"), (45, "45 seconds")]
+)
+def test_the_stop_dialog_says_how_long_it_may_take(page: Client, world: World, seconds: int, words: str) -> None:
+    feed = world.running(limits={"stop_seconds": seconds})
+    text = page.get(f"/runs/{feed.run.pk}/part/actions").content.decode()
+    assert f"at most {words}, then it is ended by force" in text
+
+
 def test_it_exports(page: Client, world: World) -> None:
     feed = world.running()
     saved = feed.checkpoint(1)

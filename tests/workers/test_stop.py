@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from tests.workers.world import Following, World, exits, stored_equals_written
 from webapp.fleet.models import Claim
 from webapp.runs import actions
-from webapp.runs.models import Attempt, Placement
-from workers import advance, finish, start, stop
+from webapp.runs.models import Attempt, Placement, Run
+from workers import advance, finish, start
+
+
+def asked_before(run: Run, seconds: float) -> None:
+    """Set the clock of the request to stop back."""
+    asked = timezone.now() - timedelta(seconds=seconds)
+    Attempt.objects.filter(pk=run.attempt.pk).update(stop_requested_at=asked)
 
 
 def test_it_stops_while_preparing_without_starting_anything(world: World) -> None:
@@ -43,13 +51,18 @@ def test_it_stops_what_has_started_but_not_begun_to_train(world: World, followin
     stored_equals_written(run)
 
 
-def test_what_does_not_listen_is_killed_after_the_grace(
-    world: World, following: Following, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stop, "GRACE", timedelta(seconds=2))
+def test_what_does_not_listen_is_killed_when_the_recipes_time_is_over(world: World, following: Following) -> None:
     world.behave(steps=1000, pace=0.1, deaf=True)
-    run = world.to(world.run(), "running")
+    run = world.to(world.run(limits={"stop_seconds": 900}), "running")
+    job = run.attempt.placements.get(rank=0).node.scratch + f"/runs/{run.pk}/1/node0/job.json"
+    assert json.loads(Path(job).read_text())["grace_seconds"] == 900
     actions.stop(run, "ada")
+    asked_before(run, 800)
+    advance.advance(run.pk)
+    run.refresh_from_db()
+    assert run.state == "stopping"
+    assert len(world.supervisors()) >= 2  # a save may still be on its way
+    asked_before(run, 901)
     world.to(run, "stopped")
     assert run.reason == "stopped_unsaved"
     assert world.supervisors() == []
@@ -78,12 +91,12 @@ def test_asked_twice_it_is_the_same_stop(world: World, following: Following) -> 
 def test_a_node_that_is_away_is_not_called_stopped_and_is_cleared_when_it_returns(
     world: World, following: Following, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stop, "GRACE", timedelta(seconds=1))
     monkeypatch.setattr(finish, "PATIENCE", timedelta(seconds=2))
     world.behave(steps=100000, pace=0.1, deaf=True)
     run = world.to(world.run(), "running")
     world.hosts[1].stop()
     actions.stop(run, "ada")
+    asked_before(run, 61)  # the tiny recipe's time to stop
     world.drive(run, lambda r: r.has_ended)
     assert "n1" in run.reason_text
     assert world.supervisors() != []  # on the node that is away

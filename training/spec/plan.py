@@ -122,7 +122,7 @@ def _node_plan(
     )
     launch = (node.python, "-m", "accelerate.commands.launch", "--config_file", str(folder.accelerate),
               "-m", "training", "sft", str(folder.recipe))  # fmt: skip
-    job = Job(argv=launch, node_rank=rank, disk=node.scratch)
+    job = Job(argv=launch, node_rank=rank, disk=node.scratch, grace_seconds=recipe.limits.stop_seconds)
     files = {
         folder.recipe.name: train_job.model_dump_json(indent=2) + "\n",
         folder.accelerate.name: accelerate_yaml(recipe, nodes, rank, port),

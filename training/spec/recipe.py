@@ -94,6 +94,12 @@ class Export(Section):
 
 class Limits(Section):
     non_finite_steps: int = Field(3, ge=1, description="Stop after this many steps in a row with NaN or infinite loss.")
+    stop_seconds: int = Field(
+        600,
+        ge=10,
+        le=86400,
+        description="Seconds between a request to stop and an end by force; a save has to fit in.",
+    )
 
 
 class Recipe(Section):

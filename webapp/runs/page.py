@@ -82,6 +82,7 @@ def acts(run: Run) -> Context:
         "newest": newest,
         "usable": usable,
         "dtypes": [choice for choice, _ in Export._meta.get_field("dtype").choices or []],
+        "stop_seconds": run.parsed_recipe().limits.stop_seconds,
         "recipe_dtype": run.recipe.get("export", {}).get("dtype", ""),
     }
 
