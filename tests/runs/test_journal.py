@@ -138,6 +138,29 @@ def test_a_sample_is_drawn_per_node_and_gpu(attempt: Attempt) -> None:
     }  # fmt: skip
 
 
+def progress() -> tuple[int, int]:
+    run = Run.objects.get()
+    return run.step, run.total_steps
+
+
+def test_progress_never_goes_back_within_an_attempt(attempt: Attempt) -> None:
+    put(attempt, line(1, "started", None, world_size=1, total_steps=9), line(2, step=5), line(3, step=4))
+    assert progress() == (5, 9)
+    put(attempt, line(4, "started", None, world_size=1, total_steps=9))
+    assert progress() == (5, 9)
+
+
+def test_late_lines_of_an_old_attempt_leave_the_progress_alone(attempt: Attempt) -> None:
+    put(attempt, line(1, "started", None, world_size=1, total_steps=9), line(2, step=7))
+    saved = Checkpoint.objects.create(attempt=attempt, step=4, nodes=1, world_size=1)
+    newer = Attempt.objects.create(run=attempt.run, number=2, resume_from=saved)
+    put(newer, line(1, "started", None, world_size=1, total_steps=12))
+    assert progress() == (4, 12)
+    put(newer, line(2, step=5))
+    put(attempt, line(3, step=8), line(4, "started", None, world_size=1, total_steps=9))
+    assert progress() == (5, 12)
+
+
 def test_a_step_that_comes_twice_keeps_its_last_value(attempt: Attempt) -> None:
     put(attempt, line(1, "metrics", 1, loss=1.0))
     put(attempt, line(2, "metrics", 1, loss=2.0))

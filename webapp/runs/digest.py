@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+from django.db.models import QuerySet
+
 from training.spec.events import Kind, number
 from training.spec.faults import Reason
 
@@ -157,17 +159,26 @@ def _not_counts(event: Event, *names: str, most: int = BIG_INT) -> str:
 
 
 def _started(stream: Stream, event: Event) -> None:
+    first = stream.attempt.started_at is None
     stream.attempt.facts = event.data
     stream.attempt.world_size = event.data["world_size"]
     stream.attempt.started_at = event.at
     stream.attempt.save(update_fields=["facts", "world_size", "started_at"])
-    Run.objects.filter(pk=event.run_id).update(total_steps=event.data["total_steps"])
+    resumed = stream.attempt.resume_from
+    begin = {"step": resumed.step if resumed else 0} if first else {}
+    _runs_of_newest(stream).update(total_steps=event.data["total_steps"], **begin)
     advance_run(event.run_id)
+
+
+def _runs_of_newest(stream: Stream) -> QuerySet[Run]:
+    """Return the run alone, or nothing where a newer attempt is there: what comes late from an old one isn't news."""
+    attempt = stream.attempt
+    return Run.objects.filter(pk=attempt.run_id).exclude(attempts__number__gt=attempt.number)
 
 
 def _progress_of_run(stream: Stream, event: Event) -> None:
     if event.step is not None:
-        Run.objects.filter(pk=event.run_id).update(step=event.step)
+        _runs_of_newest(stream).filter(step__lt=event.step).update(step=event.step)
 
 
 def _checkpoint(stream: Stream, event: Event) -> None:
