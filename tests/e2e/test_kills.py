@@ -14,7 +14,7 @@ from .relay import Relay
 from .stack import Stack, until
 
 pytestmark = pytest.mark.e2e
-STEPS = 60
+STEPS = 100
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def run(stack: Stack, request: pytest.FixtureRequest) -> int:
 
 def finish(stack: Stack, run: int) -> dict[str, Any]:
     """Wait for the end and hold the books against each other."""
-    told = stack.wait_for_state(run, "succeeded")
+    told = stack.wait_for_state(run, "succeeded", limit=600)
     assert told["step"] == STEPS
     assert len(told["attempts"]) == 1, "training went on undisturbed"
     checked = ledger.check(stack, run, scratches(stack))
@@ -43,11 +43,12 @@ def scratches(stack: Stack) -> list[Path]:
     return sorted(path.parent for path in stack.state.glob("nodes/*/**/runs") if path.is_dir())
 
 
-@pytest.mark.parametrize("name", ["worker", "follower", "web", "redis"])
-def test_a_killed_part_comes_back_and_nothing_is_lost(stack: Stack, run: int, name: str) -> None:
-    gone = stack.kill(name)
-    until(f"the {name} to be back", lambda: back(stack, name, gone))
-    until("the service to be healthy", stack.healthy)
+@pytest.mark.parametrize("names", [("worker", "follower"), ("web", "redis")], ids="-".join)
+def test_killed_parts_come_back_and_nothing_is_lost(stack: Stack, run: int, names: tuple[str, str]) -> None:
+    for name in names:
+        gone = stack.kill(name)
+        until(f"the {name} to be back", lambda name=name, gone=gone: back(stack, name, gone))
+        until("the service to be healthy", stack.healthy)
     finish(stack, run)
 
 
