@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from typing import Any
 
 import asyncssh
 
@@ -29,8 +30,8 @@ class Server(asyncssh.SSHServer):
 class Sshd:
     """`cut()` drops every connection; `stop()` and `start()` take the port away and back."""
 
-    def __init__(self, accepted: str, address: str = "127.0.0.1"):
-        self.accepted, self.address, self.port = accepted, address, 0
+    def __init__(self, accepted: str, address: str = "127.0.0.1", sftp: Any = True):
+        self.accepted, self.address, self.port, self.sftp = accepted, address, 0, sftp
         self.key = asyncssh.generate_private_key("ssh-ed25519")
         self.connections: list[asyncssh.SSHServerConnection] = []
         self.commands: list[str] = []
@@ -73,7 +74,7 @@ class Sshd:
             server_factory=lambda: Server(self),
             server_host_keys=[self.key],
             process_factory=self._run,
-            sftp_factory=True,
+            sftp_factory=self.sftp,
             encoding=None,
             reuse_address=True,
         )

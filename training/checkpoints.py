@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .spec.folder import checkpoint_name, manifest_name
+from .spec.folder import HOLD, checkpoint_name, manifest_name
 
 NAME = re.compile(r"checkpoint-(\d+)")
 MANIFEST = re.compile(r"manifest-(\d+)\.json")
@@ -56,9 +56,9 @@ def shard_rank(name: str) -> int | None:
 
 
 def file_names(folder: Path) -> list[str]:
-    """Return the names of all files under `folder`, relative to it, manifests left out."""
+    """Return the names of all files under `folder`, relative to it; manifests and holds left out."""
     files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in files if not MANIFEST.fullmatch(name))
+    return sorted(name for name in files if not MANIFEST.fullmatch(name) and not name.startswith(HOLD))
 
 
 def measure(folder: Path, names: Iterable[str]) -> dict[str, FileFacts]:
@@ -166,14 +166,18 @@ def to_delete(root: Path, node_rank: int, keep: int) -> list[int]:
     """Return the steps to delete so that the newest `keep` complete ones stay.
 
     Torn ones older than the newest complete one go as well: nobody writes them any more. Without a complete
-    one nothing goes.
+    one nothing goes, and what an export holds stays until it has ended.
     """
     found = steps(root)
     complete = [step for step in found if own_part_complete(root, step, node_rank)]
     if not complete:
         return []
     kept = set(complete[-keep:])
-    return [step for step in found if step < complete[-1] and step not in kept]
+    return [step for step in found if step < complete[-1] and step not in kept and not _is_held(root, step)]
+
+
+def _is_held(root: Path, step: int) -> bool:
+    return any((root / checkpoint_name(step)).glob(f"{HOLD}*"))
 
 
 def delete(folder: Path) -> None:

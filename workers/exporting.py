@@ -20,7 +20,7 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Event, Export
 from webapp.runs.states import EXPORT_ENDED, ExportState
 
-from . import finish, group, lease, prepare, release, shards, streams, watch
+from . import finish, group, hold, lease, prepare, release, shards, streams, watch
 from .ending import End
 from .group import Member
 from .settle import Settled, settle
@@ -78,6 +78,7 @@ def _gathering(export: Export) -> float:
     member = _member(export)
     source = shards.source_of(export.checkpoint)
     plan = _plan(export, member, source)
+    hold.put(export, source)
     streams.open_for_export(export, member)
     async_to_sync(_on_node)(member, source, plan)
     lifecycle.move_export(export, ExportState.RUNNING)
@@ -135,6 +136,7 @@ def _conclude(export: Export, settled: Settled) -> None:
     export.refresh_from_db()
     exit = _exit(export) or finish.exit_of(settled.status[0]) or {}
     streams.close(streams.of_export(export))
+    hold.take_away(export, shards.source_of(export.checkpoint))
     reason = str(exit.get("reason", ""))
     if reason == Reason.COMPLETED and export.files:
         lifecycle.move_export(export, ExportState.READY, reason=Reason.COMPLETED)
@@ -149,6 +151,7 @@ def _fail(export: Export, reason: Reason, text: str) -> None:
         return
     if export.node is not None:
         finish.kill([_member(export)])
+        hold.take_away(export, shards.source_of(export.checkpoint))
     streams.close(streams.of_export(export))
     lifecycle.move_export(export, ExportState.FAILED, reason=reason, text=text)
 

@@ -18,7 +18,7 @@ from training.spec.envfile import dump
 from training.spec.faults import Reason
 from training.spec.lint import Problem, Refused
 from training.spec.plan import NodePlan, plan_attempt
-from webapp.fleet.ssh import CommandFailed, Host
+from webapp.fleet.ssh import CommandFailed, DiskFull, Host
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
@@ -80,6 +80,8 @@ async def put_release(member: Member, host: Host) -> None:
     """Put the code there, unless it is; a scratch that can't be written is the node's problem."""
     try:
         await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+    except DiskFull:
+        raise
     except CommandFailed as error:
         problem = Problem("scratch", error.why, "Name a folder that this user may write, with space left.")
         raise End(Reason.PREFLIGHT, f"node {member.name}: {problem}") from error

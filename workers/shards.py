@@ -15,12 +15,14 @@ from pathlib import PurePosixPath
 from training.spec.faults import Reason
 from training.spec.folder import Scratch, manifest_name
 from training.spec.plan import NodeSlot
-from webapp.fleet.ssh import Host, SshError
+from webapp.fleet.ssh import Host, NotThere, SshError
 from webapp.runs.models import Checkpoint
 
 from . import group
 from .ending import End
 from .group import Member
+
+ROTATED = "the checkpoint was probably rotated away; choose a newer one"
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,11 @@ async def bring_together(source: Source, targets: Sequence[Place]) -> None:
     async with AsyncExitStack() as stack:
         hosts = await group.connect_all(source.members, stack)
         places = [Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in source.members]
-        for rank in range(source.nodes):
-            await _bring_part(rank, places, targets)
+        try:
+            for rank in range(source.nodes):
+                await _bring_part(rank, places, targets)
+        except NotThere as error:
+            raise End(Reason.DATA, f"{error.node}: {error.why}; {ROTATED}") from error
 
 
 async def _bring_part(rank: int, places: Sequence[Place], targets: Sequence[Place]) -> None:
@@ -91,7 +96,7 @@ async def _holder(marker: str, places: Sequence[Place]) -> Place:
         if await place.host.exists(place.path(marker)):
             return place
     names = ", ".join(place.name for place in places)
-    raise End(Reason.DATA, f"the checkpoint's {marker} is on none of its nodes ({names}); choose another checkpoint")
+    raise End(Reason.DATA, f"the checkpoint's {marker} is on none of its nodes ({names}); {ROTATED}")
 
 
 def manifest_files(text: str, marker: str) -> list[File]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from training.spec.lint import Refused
 from webapp.fleet.ssh import (
     AuthenticationFailed,
     CommandFailed,
+    DiskFull,
     Endpoint,
     HostKeyChanged,
     HostKeyNotPinned,
@@ -27,6 +28,7 @@ from webapp.fleet.ssh import (
     import_identity,
     make_identity,
 )
+from webapp.fleet.ssh.files import temporary
 
 IDENTITY = make_identity()
 
@@ -59,6 +61,60 @@ async def test_a_command_that_must_succeed_says_why_it_did_not(sshd: Sshd) -> No
             await host.check(["sh", "-c", "echo no such luck >&2; exit 1"])
         with pytest.raises(CommandFailed, match="took too long"):
             await host.check(["sleep", "60"], seconds=0.2)
+    assert caught.value.reason == Reason.LAUNCH
+
+
+async def blocks() -> AsyncIterator[bytes]:
+    yield bytes(1 << 16)
+
+
+WRITES = {
+    "text": lambda host, path, local: host.put_text(path, "x" * 9000),
+    "file": lambda host, path, local: host.put_file(path, local),
+    "stream": lambda host, path, local: host.write_stream(path, blocks()),
+    "tree": lambda host, path, local: host.put_tree(path, {"a": bytes(9000)}),
+}
+
+
+class Full(asyncssh.SFTPServer):
+    """A server on a full disk that says no more of it than OpenSSH does."""
+
+    def write(self, file_obj: object, offset: int, data: bytes) -> int:
+        raise asyncssh.SFTPFailure("Failure")
+
+    def statvfs(self, path: bytes) -> os.statvfs_result:
+        found = list(os.statvfs("/"))
+        found[3] = found[4] = 0
+        return os.statvfs_result(found)
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_full_disk_is_told_with_node_path_and_way_out(tmp_path: Path, write: str) -> None:
+    server = Sshd(IDENTITY.public, sftp=Full)
+    local = tmp_path / "local"
+    local.write_bytes(bytes(9000))
+    try:
+        async with connect(endpoint(server)) as host:
+            with pytest.raises(DiskFull, match=f"n1: writing {tmp_path}/there failed: No space.*Free space") as caught:
+                await WRITES[write](host, str(tmp_path / "there"), local)
+    finally:
+        server.finish()
+    assert caught.value.reason == Reason.DISK_FULL
+    assert write == "stream" or os.listdir(tmp_path) == ["local"]  # who streams discards what was written
+
+
+async def test_a_server_that_names_the_full_disk_is_understood(sshd: Sshd, tmp_path: Path) -> None:
+    async with connect(endpoint(sshd)) as host:
+        os.symlink("/dev/full", temporary(str(tmp_path / "there"), host._suffix))
+        with pytest.raises(DiskFull, match="No space left on device"):
+            await host.write_stream(str(tmp_path / "there"), blocks())
+
+
+async def test_a_write_that_fails_with_room_left_is_no_full_disk(sshd: Sshd, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    async with connect(endpoint(sshd)) as host:
+        with pytest.raises(CommandFailed) as caught:
+            await host.put_text(str(tmp_path / "there"), "x")
     assert caught.value.reason == Reason.LAUNCH
 
 

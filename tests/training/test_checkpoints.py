@@ -8,6 +8,7 @@ import pytest
 
 from training import checkpoints
 from training.checkpoints import Manifest
+from training.spec.folder import hold_name
 
 FILES = {
     0: ("pytorch_model_fsdp_0/__0_0.distcp", "rng_state_0.pth", "pytorch_model_fsdp_0/.metadata", "trainer_state.json"),
@@ -101,6 +102,18 @@ def test_rotation(tmp_path: Path, complete: list[int], torn: list[int], keep: in
     for step in torn:
         part(tmp_path, step, 0, manifest=False)
     assert checkpoints.to_delete(tmp_path, 0, keep) == deleted
+
+
+def test_what_an_export_holds_stays_until_it_has_ended(tmp_path: Path) -> None:
+    for step in (2, 4, 6):
+        part(tmp_path, step, 0)
+    hold = tmp_path / "checkpoint-2" / hold_name(7)
+    names = checkpoints.file_names(hold.parent)
+    hold.touch()
+    assert checkpoints.file_names(hold.parent) == names
+    assert checkpoints.to_delete(tmp_path, 0, 1) == [4]
+    hold.unlink()
+    assert checkpoints.to_delete(tmp_path, 0, 1) == [2, 4]
 
 
 def test_a_deleted_one_is_gone_and_a_half_deleted_one_does_not_count(tmp_path: Path) -> None:

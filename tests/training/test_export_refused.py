@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.training import sharded
-from training.export import cli
+from training.export import cli, manifest
 from training.export.manifest import MODEL_FOLDER
 from training.journal import Journal
 from training.spec.events import Event, Kind, parse
@@ -52,6 +52,27 @@ def test_it_refuses_a_flipped_bit(job, name):
     shard(job, name).write_bytes(data)
     reason, text = refused(job)
     assert (reason, f"{MODEL_FOLDER}/{name}" in text, "sha256" in text) == ("data", True, True)
+
+
+@pytest.mark.parametrize("gone", ["", MODEL_FOLDER])
+def test_it_says_that_a_checkpoint_was_rotated_away(job, gone, monkeypatch):
+    """The files go after the sizes were seen, before their contents are read."""
+    look = manifest.size_problems
+
+    def look_and_lose(folder, files):
+        found = look(folder, files)
+        if any(name.startswith(MODEL_FOLDER) for name in files):
+            shutil.rmtree(Path(job.checkpoint) / gone)
+        return found
+
+    monkeypatch.setattr(manifest, "size_problems", look_and_lose)
+    reason, text = refused(job)
+    assert (reason, "rotated away" in text, "Export a newer checkpoint" in text) == ("data", True, True)
+
+
+def test_it_says_that_a_checkpoint_is_not_there(job):
+    reason, text = refused(job.model_copy(update={"checkpoint": job.checkpoint + "0"}))
+    assert (reason, "rotated away" in text) == ("data", True)
 
 
 def test_it_refuses_a_cut_shard(job):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from django.db import connection
 
 from tests.workers.world import Following, World
+from training.spec.folder import HOLD, hold_name
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Event, Export, Run, Stream
@@ -33,6 +35,10 @@ def starts(world: World) -> int:
     return sum("training start" in c and "/exports/" in c for host in world.hosts for c in host.commands)
 
 
+def holds(world: World) -> int:
+    return sum(1 for node in world.nodes for _ in Path(node.scratch).rglob(f"{HOLD}*"))
+
+
 def folder(export: Export) -> Path:
     return Path(export.slot["scratch"]) / "runs" / str(export.run.pk) / "exports" / str(export.pk)
 
@@ -49,7 +55,10 @@ def test_the_shards_are_brought_to_rank_0_s_node_and_it_is_started_once(world: W
     assert starts(world) == 1
     checkpoint = folder(export).parents[1] / "1" / "checkpoints" / "checkpoint-4"
     assert {"shard-0", "shard-1", "manifest-0.json", "manifest-1.json"} <= {p.name for p in checkpoint.iterdir()}
-    assert not list(checkpoint.glob(".*"))
+    assert [path.name for path in checkpoint.glob(".*")] == [hold_name(export.pk)]
+    assert holds(world) == 2
+    drive(world, trained, export, "failed", "ready")
+    assert holds(world) == 0
 
 
 def deliver(export_id: int) -> None:
@@ -78,6 +87,27 @@ def test_a_node_that_lost_its_shard_ends_the_export_before_it_starts(world: Worl
     export = drive(world, trained, actions.export(trained, world.user), "failed")
     assert (export.reason, "shard-1" in export.reason_text) == ("data", True)
     assert starts(world) == 0
+    assert holds(world) == 0
+
+
+@pytest.mark.parametrize("gone", ["checkpoint-4", "checkpoint-4/shard-1"])
+def test_a_checkpoint_that_was_rotated_away_ends_the_export_and_says_so(world: World, trained: Run, gone: str) -> None:
+    for node in world.nodes:
+        path = Path(node.scratch) / "runs" / str(trained.pk) / "1" / "checkpoints" / gone
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    export = drive(world, trained, actions.export(trained, world.user), "failed")
+    assert (export.reason, "rotated away; choose a newer one" in export.reason_text) == ("data", True)
+    assert holds(world) == 0
+
+
+def test_a_hold_that_cannot_be_taken_away_is_told(world: World, trained: Run) -> None:
+    export = drive(world, trained, actions.export(trained, world.user), "running")
+    world.hosts[1].stop()
+    drive(world, trained, export, "failed", "ready")
+    assert holds(world) == 1
+    told = Event.objects.get(source="service:warning").data["text"]
+    assert hold_name(export.pk) in told
+    assert "n1" in told
 
 
 def test_a_changed_host_key_ends_the_export(world: World, trained: Run) -> None:

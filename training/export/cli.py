@@ -21,6 +21,7 @@ from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.job import ExportJob
+from ..spec.lint import Problem
 from . import manifest, place
 from .meter import Meter
 from .outcome import Damaged, reason_of, refuse
@@ -62,7 +63,13 @@ def export(job: ExportJob, journal: Journal) -> dict[str, Any]:
     """Do all of it; return the data of the `exported` event. Raises Refused, Failure or OSError."""
     out = Path(job.out)
     place.clear(out)
-    step = check_checkpoint(Path(job.checkpoint), journal)
+    checkpoint = Path(job.checkpoint)
+    with manifest.staying(checkpoint):
+        return _export(job, checkpoint, out, journal)
+
+
+def _export(job: ExportJob, checkpoint: Path, out: Path, journal: Journal) -> dict[str, Any]:
+    step = check_checkpoint(checkpoint, journal)
     # torch and transformers take seconds to import: a damaged checkpoint is told before
     from .assemble import Assembly
 
@@ -81,7 +88,7 @@ def check_checkpoint(folder: Path, journal: Journal) -> int:
     looked at, and what is wrong there is a warning: the model is whole without them.
     """
     if not folder.is_dir():
-        raise refuse("checkpoint", f"{folder} is no folder", "Name a complete checkpoint on this node.")
+        raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
     parts = manifest.manifests(folder)
     files = manifest.merged(parts)
     model = {name: entry for name, entry in files.items() if name.startswith(manifest.MODEL_FOLDER + "/")}

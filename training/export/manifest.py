@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from ..checkpoints import FileFacts, Manifest, read_manifest
@@ -15,6 +16,22 @@ MODEL_FOLDER = "pytorch_model_fsdp_0"  # accelerate's name for the first model o
 METADATA = ".metadata"
 BLOCK = 1 << 22
 OTHER = "Export another checkpoint, or bring the missing part here from its node."
+
+
+GONE = "is not there any more: the checkpoint was probably rotated away"
+NEWER = "Export a newer checkpoint."
+
+
+@contextmanager
+def staying(folder: Path) -> Iterator[None]:
+    """Raise Damaged where a file of the checkpoint in `folder` vanishes meanwhile: the training deletes old ones."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        missing = Path(str(error.filename or folder))
+        if folder.is_dir() and folder not in missing.parents:
+            raise
+        raise Damaged([Problem(missing.name, GONE, NEWER)]) from error
 
 
 def manifests(folder: Path) -> list[Manifest]:

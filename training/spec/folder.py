@@ -104,6 +104,14 @@ def checkpoint_name(step: int) -> str:
     return f"checkpoint-{int(step)}"
 
 
+HOLD = ".hold-"
+
+
+def hold_name(export: int) -> str:
+    """An empty file in a checkpoint's folder: while it is there the training does not delete the checkpoint."""
+    return f"{HOLD}{int(export)}"
+
+
 def manifest_name(node_rank: int) -> str:
     """The completeness marker of one node's part of a checkpoint, written last."""
     return f"manifest-{int(node_rank)}.json"

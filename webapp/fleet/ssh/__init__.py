@@ -1,17 +1,28 @@
 """SSH to nodes: one small contract for a host (run, put, read, follow), pinned host keys only."""
 
-from .errors import AuthenticationFailed, CommandFailed, HostKeyChanged, HostKeyNotPinned, SshError, Unreachable
+from .errors import (
+    AuthenticationFailed,
+    CommandFailed,
+    DiskFull,
+    HostKeyChanged,
+    HostKeyNotPinned,
+    NotThere,
+    SshError,
+    Unreachable,
+)
 from .host import Endpoint, Host, Result, connect
 from .keys import KeyPair, fingerprint, host_key, import_identity, make_identity
 
 __all__ = [
     "AuthenticationFailed",
     "CommandFailed",
+    "DiskFull",
     "Endpoint",
     "Host",
     "HostKeyChanged",
     "HostKeyNotPinned",
     "KeyPair",
+    "NotThere",
     "Result",
     "SshError",
     "Unreachable",

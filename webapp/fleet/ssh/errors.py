@@ -71,7 +71,19 @@ class CommandFailed(SshError):
 
     reason = Reason.LAUNCH
     field = "scratch"
+    fix = "See the reason given by the node."
 
     def __init__(self, node: str, what: str, detail: str):
         self.detail = detail.strip()
-        super().__init__(node, f"{what} failed: {self.detail[-1500:]}", "See the reason given by the node.")
+        super().__init__(node, f"{what} failed: {self.detail[-1500:]}", self.fix)
+
+
+class NotThere(CommandFailed):
+    """A file on the node is missing."""
+
+
+class DiskFull(CommandFailed):
+    """There is no room for a file on the node."""
+
+    reason = Reason.DISK_FULL
+    fix = "Free space there, then try again."

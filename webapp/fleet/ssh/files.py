@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
+import os
 import posixpath
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import asyncssh
 
 BLOCK = 1 << 20
+FULL = 1 << 20  # bytes: with less left than this, a write that failed failed for want of room
+NO_ROOM = (asyncssh.SFTPNoSpaceOnFilesystem, asyncssh.SFTPQuotaExceeded)
+
+
+class NoRoom(Exception):
+    """The file system of the node is full."""
+
+
+@asynccontextmanager
+async def room(sftp: asyncssh.SFTPClient, path: str) -> AsyncIterator[None]:
+    """Raise NoRoom where a write to `path` fails on a full disk. OpenSSH says only "Failure": so it is asked."""
+    try:
+        yield
+    except asyncssh.SFTPError as error:
+        if isinstance(error, NO_ROOM) or os.strerror(errno.ENOSPC) in error.reason or await _is_full(sftp, path):
+            raise NoRoom(os.strerror(errno.ENOSPC)) from error
+        raise
+
+
+async def _is_full(sftp: asyncssh.SFTPClient, path: str) -> bool:
+    with suppress(asyncssh.Error, OSError):  # no such extension, or no connection: then nobody knows
+        found = await sftp.statvfs(posixpath.dirname(path))
+        return bool(found.bavail * found.frsize < FULL)
+    return False
 
 
 def temporary(path: str, suffix: str) -> str:
@@ -25,22 +51,31 @@ async def put_bytes(sftp: asyncssh.SFTPClient, path: str, content: bytes, mode: 
     work = temporary(path, secrets.token_hex(4))
     await sftp.makedirs(posixpath.dirname(path), exist_ok=True)
     attributes = asyncssh.SFTPAttrs(permissions=mode)
-    async with sftp.open(work, "wb", attributes) as file:
-        await file.write(content)
-    await sftp.chmod(work, mode)  # the server's umask has had its say
-    await sftp.posix_rename(work, path)
+    try:
+        async with room(sftp, path), sftp.open(work, "wb", attributes) as file:
+            await file.write(content)
+        await sftp.chmod(work, mode)  # the server's umask has had its say
+        await sftp.posix_rename(work, path)
+    except (asyncssh.Error, OSError, NoRoom):
+        await _give_up(sftp, work)
+        raise
 
 
 async def put_file(sftp: asyncssh.SFTPClient, path: str, local: Path) -> None:
     work = temporary(path, secrets.token_hex(4))
     await sftp.makedirs(posixpath.dirname(path), exist_ok=True)
     try:
-        await sftp.put(str(local), work)
+        async with room(sftp, path):
+            await sftp.put(str(local), work)
         await sftp.posix_rename(work, path)
-    except (asyncssh.Error, OSError):
-        with suppress(asyncssh.Error, OSError):
-            await sftp.remove(work)
+    except (asyncssh.Error, OSError, NoRoom):
+        await _give_up(sftp, work)
         raise
+
+
+async def _give_up(sftp: asyncssh.SFTPClient, work: str) -> None:
+    with suppress(asyncssh.Error, OSError):
+        await sftp.remove(work)
 
 
 async def put_tree(sftp: asyncssh.SFTPClient, path: str, tree: dict[str, bytes]) -> None:
@@ -48,9 +83,10 @@ async def put_tree(sftp: asyncssh.SFTPClient, path: str, tree: dict[str, bytes])
         return
     work = temporary(path, secrets.token_hex(4))
     try:
-        for folder in sorted({posixpath.dirname(name) for name in tree}):
-            await sftp.makedirs(posixpath.join(work, folder), exist_ok=True)
-        await asyncio.gather(*(_write(sftp, posixpath.join(work, name), content) for name, content in tree.items()))
+        async with room(sftp, path):
+            for folder in sorted({posixpath.dirname(name) for name in tree}):
+                await sftp.makedirs(posixpath.join(work, folder), exist_ok=True)
+            await asyncio.gather(*(_write(sftp, posixpath.join(work, name), content) for name, content in tree.items()))
         await _take_name(sftp, work, path)
     finally:
         if await sftp.exists(work):
@@ -84,6 +120,11 @@ async def names(sftp: asyncssh.SFTPClient, path: str) -> list[str]:
         return []
 
 
+async def remove(sftp: asyncssh.SFTPClient, path: str) -> None:
+    with suppress(asyncssh.SFTPNoSuchFile):
+        await sftp.remove(path)
+
+
 async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | None) -> AsyncIterator[bytes]:
     left = length
     async with sftp.open(path, "rb") as file:
@@ -101,7 +142,8 @@ async def write_stream(sftp: asyncssh.SFTPClient, path: str, blocks: AsyncIterat
     digest, written = hashlib.sha256(), 0
     async with sftp.open(path, "wb") as file:
         async for block in blocks:
-            await file.write(block)
+            async with room(sftp, path):
+                await file.write(block)
             digest.update(block)
             written += len(block)
     return written, digest.hexdigest()

@@ -22,7 +22,15 @@ from asgiref.sync import sync_to_async
 
 from ..models import Node
 from . import files
-from .errors import AuthenticationFailed, CommandFailed, HostKeyChanged, HostKeyNotPinned, Unreachable
+from .errors import (
+    AuthenticationFailed,
+    CommandFailed,
+    DiskFull,
+    HostKeyChanged,
+    HostKeyNotPinned,
+    NotThere,
+    Unreachable,
+)
 from .keys import fingerprint, host_key
 
 CONNECT_SECONDS = 10
@@ -204,6 +212,11 @@ class Host:
         with self._errors(f"removing {path}"):
             await (await self.sftp()).remove(files.temporary(path, self._suffix))
 
+    async def remove(self, path: str) -> None:
+        """Remove a file; one that isn't there is no error."""
+        with self._errors(f"removing {path}"):
+            await files.remove(await self.sftp(), path)
+
     async def follow(self, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """Yield the bytes of a growing file from `offset` on, as they come; a missing file is waited for.
 
@@ -235,6 +248,10 @@ class Host:
             raise CommandFailed(self.name, what, "it took too long") from error
         except (asyncssh.SFTPNoConnection, asyncssh.SFTPConnectionLost) as error:
             raise Unreachable(self.name, f"connection lost while {what}") from error
+        except files.NoRoom as error:
+            raise DiskFull(self.name, what, str(error)) from error
+        except asyncssh.SFTPNoSuchFile as error:
+            raise NotThere(self.name, what, error.reason) from error
         except asyncssh.SFTPError as error:
             raise CommandFailed(self.name, what, error.reason) from error
         except (asyncssh.Error, OSError) as error:
