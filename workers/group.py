@@ -80,9 +80,15 @@ def on_each(members: Sequence[Member], ask: Callable[[Member, Host], Awaitable[T
 
 
 async def connect_all(members: Sequence[Member], stack: AsyncExitStack) -> dict[int, Host]:
-    """Return rank -> connected host, all kept open by `stack`; raise the first error."""
-    hosts = await asyncio.gather(*(stack.enter_async_context(connect(member.endpoint)) for member in members))
-    return {member.rank: host for member, host in zip(members, hosts, strict=True)}
+    """Return rank -> connected host, all kept open by `stack`; raise the first error, once all have tried."""
+    connecting = (stack.enter_async_context(connect(member.endpoint)) for member in members)
+    found = await asyncio.gather(*connecting, return_exceptions=True)  # one that goes on would enter a closed stack
+    hosts: dict[int, Host] = {}
+    for member, host in zip(members, found, strict=True):
+        if isinstance(host, BaseException):
+            raise host
+        hosts[member.rank] = host
+    return hosts
 
 
 async def training(member: Member, host: Host, *words: str, seconds: float = 120.0) -> Answer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.runs.test_journal import attempt  # noqa: F401  the same small world
 from training.spec.faults import SENTENCES, Reason
@@ -61,3 +63,14 @@ def test_an_export_s_moves_are_told_in_the_run_s_journal(attempt: Attempt) -> No
     for new in set(ExportState) - EXPORT_TRANSITIONS["failed"]:
         with pytest.raises(lifecycle.IllegalMove):
             lifecycle.move_export(export, new)
+
+
+def test_an_exports_move_takes_the_runs_row_before_its_own(attempt: Attempt) -> None:  # noqa: F811
+    """As the journal does: in the other order two of them wait for each other."""
+    saved = Checkpoint.objects.create(attempt=attempt, step=1, nodes=1, world_size=1)
+    export = Export.objects.create(checkpoint=saved, dtype="float32")
+    with CaptureQueriesContext(connection) as queries:
+        assert lifecycle.move_export(export, ExportState.GATHERING)
+    tables = [q["sql"].replace('"', "") for q in queries.captured_queries]
+    run = next(i for i, sql in enumerate(tables) if " FROM runs_run " in sql)
+    assert run < next(i for i, sql in enumerate(tables) if "UPDATE runs_export" in sql)

@@ -69,6 +69,7 @@ def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
 @transaction.atomic
 def move_export(export: Export, new: ExportState, *, reason: Reason | None = None, text: str = "") -> bool:
     """Move `export` to `new`; return False where somebody else moved it first."""
+    Run.objects.select_for_update().get(pk=export.run.pk)  # first, as the journal does: else two wait for each other
     old, now = export.state, timezone.now()
     if new not in EXPORT_TRANSITIONS[old]:
         raise IllegalMove(f"export {export.pk}: {old} -> {new}")

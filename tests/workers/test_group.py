@@ -1,0 +1,42 @@
+"""Connections to all nodes of a job: all of them, or none left open."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests.workers.world import World
+from webapp.fleet.ssh import Unreachable
+from webapp.runs.models import Run
+from workers import group
+from workers.group import Member
+
+
+def members(world: World) -> list[Member]:
+    run: Run = world.drive(world.run(), lambda r: r.state == "preparing")
+    return group.of_attempt(run.attempt)
+
+
+def test_one_that_cannot_be_reached_leaves_no_connection_to_the_others(world: World) -> None:
+    nodes = members(world)
+    world.hosts[0].stop()  # refused at once, while the other is still at its handshake
+
+    async def connect() -> None:
+        async with AsyncExitStack() as stack:
+            await group.connect_all(nodes, stack)
+
+    with pytest.raises(Unreachable, match="n0"):
+        async_to_sync(connect)()
+    world.drive(Run.objects.get(), lambda _: all(c.is_closed() for c in world.hosts[1].connections), step=lambda: None)
+
+
+def test_all_are_connected_by_rank(world: World) -> None:
+    nodes = members(world)
+
+    async def names() -> dict[int, str]:
+        async with AsyncExitStack() as stack:
+            return {rank: host.name for rank, host in (await group.connect_all(nodes, stack)).items()}
+
+    assert async_to_sync(names)() == {0: "n0", 1: "n1"}
