@@ -169,3 +169,8 @@ def test_lines_that_no_row_takes_become_a_warning_each(running: Run, monkeypatch
 def test_a_closed_stream_is_followed_no_more(running: Run, world: World) -> None:
     Stream.objects.update(closed_at=timezone.now())
     assert follower_module.open_streams() == {}
+
+
+def test_open_streams_are_found_by_their_index(db: None) -> None:
+    plan = Stream.objects.filter(closed_at=None).explain()
+    assert "stream_open" in plan

@@ -21,6 +21,7 @@ class Stream(models.Model):
     closed_at = models.DateTimeField(null=True, blank=True, help_text="The job has ended and all was read.")
 
     class Meta:
+        indexes = [models.Index(fields=["closed_at"], condition=models.Q(closed_at=None), name="stream_open")]
         constraints = [models.UniqueConstraint(fields=["attempt", "source"], name="stream_once")]
 
     def __str__(self) -> str:
