@@ -14,8 +14,7 @@ from .ssh import fingerprint
 
 @admin.register(Cluster)
 class ClusterAdmin(admin.ModelAdmin):
-    list_display = ["name", "shared_scratch", "notes"]
-    list_filter = ["shared_scratch"]
+    list_display = ["name", "notes"]
     search_fields = ["name", "notes"]
 
 

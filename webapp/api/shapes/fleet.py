@@ -48,7 +48,6 @@ class ClusterOut(Schema):
 
     id: int
     name: str
-    shared_scratch: bool
     nodes: list[NodeOut]
 
     @classmethod
@@ -57,6 +56,5 @@ class ClusterOut(Schema):
         return cls(
             id=cluster.pk,
             name=cluster.name,
-            shared_scratch=cluster.shared_scratch,
             nodes=[NodeOut.of(node) for node in nodes],
         )

@@ -5,7 +5,6 @@ from django.db import models
 
 class Cluster(models.Model):
     name = models.SlugField(max_length=50, unique=True)
-    shared_scratch = models.BooleanField(default=False, help_text="All nodes see one scratch folder.")
     notes = models.TextField(blank=True)
 
     class Meta:
