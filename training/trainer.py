@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import Trainer
+from transformers import PrinterCallback, Trainer
 from trl import SFTConfig, SFTTrainer
 
 from .callbacks import Brake
@@ -60,6 +60,8 @@ class Sft(SFTTrainer):
         self.saver = saver
         self.brake = brake
         self.story = story
+        if story is None:
+            self.remove_callback(PrinterCallback)  # else the log of every node repeats the first one's figures
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         loss: torch.Tensor = super().training_step(*args, **kwargs)

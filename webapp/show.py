@@ -100,6 +100,20 @@ def figure(value: float | str | None) -> str:
 
 
 @register.filter
+def fact(value: object) -> str:
+    """Return a reported fact as a person reads it: a large whole number with its thousands apart."""
+    if value is None or value == "":
+        return NOTHING
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@register.filter
+def words(name: str) -> str:
+    """Return `world_size` as 'world size'."""
+    return name.replace("_", " ")
+
+
+@register.filter
 def percent(part: float, whole: float) -> int:
     """Return `part` of `whole` in per cent, 0 to 100."""
     return max(0, min(100, round(100 * part / whole))) if whole else 0
