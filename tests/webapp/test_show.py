@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from webapp.show import fact, size, words
+from webapp.show import NOTHING, fact, size, words
 
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(134515008, "134,515,008"), (2, "2"), (None, "–"), ("", "–"), ("sdpa", "sdpa"), (True, "True"), (0.5, "0.5")],
+    [
+        (134515008, "134,515,008"),
+        (2, "2"),
+        (None, NOTHING),
+        ("", NOTHING),
+        ("sdpa", "sdpa"),
+        (True, "True"),
+        (0.5, "0.5"),
+    ],
 )
 def test_a_fact_reads_like_one(value: object, shown: str) -> None:
     assert fact(value) == shown
