@@ -13,6 +13,18 @@ from tests import postgres
 from workers.local import broker
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests stay in one process when several run: the started service and real ranks are shared.
+
+    Those two groups take longest, so they come first; all other tests stay together by file.
+    """
+    heavy = ("e2e", "ranks")
+    for item in items:
+        group = next((name for name in heavy if item.get_closest_marker(name)), item.location[0])
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: next((i for i, name in enumerate(heavy) if item.get_closest_marker(name)), len(heavy)))
+
+
 def free_port() -> int:
     """Return a loopback port that was free a moment ago."""
     with socket.socket() as probe:
