@@ -170,3 +170,12 @@ def test_enter_makes_nothing(page: Client, filled: dict[str, Any]) -> None:
     assert 'name="turn"' in button
     page.post("/runs/new/", filled | {"turn": "form"})
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("source", ["9" * 30, "9" * 5000, "\u0663"])
+def test_a_source_that_no_run_can_have_is_no_source(
+    page: Client, world: World, filled: dict[str, str], source: str
+) -> None:
+    assert page.get("/runs/new/", {"from": source}).status_code == 200
+    assert page.post("/runs/new/", filled | {"source": source, "save": "1"}).status_code == 302
+    assert Run.objects.get().cloned_from is None

@@ -130,6 +130,8 @@ def test_it_exports(page: Client, world: World) -> None:
         ("export", {}, "no complete checkpoint yet"),
         ("export", {"checkpoint": "x'; --"}, "this run has no checkpoint"),
         ("resume", {"checkpoint": "99"}, "this run has no checkpoint '99'"),
+        ("resume", {"checkpoint": "9" * 5000}, "this run has no checkpoint '999"),
+        ("export", {"checkpoint": "9" * 30}, "this run has no checkpoint '999"),
     ],
 )
 def test_it_rejects_what_can_not_be_done(

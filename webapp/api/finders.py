@@ -12,6 +12,7 @@ from pydantic import StrictInt, StrictStr
 
 from training.spec.lint import Problem, Refused
 from webapp.datasets.models import Dataset, Version
+from webapp.keys import key_of
 from webapp.runs.models import Checkpoint, Run
 
 from .problems import Stop
@@ -35,8 +36,8 @@ def run_of(key: int) -> Run:
 def named(rows: QuerySet[M], ref: int | str, field: str) -> M:
     """Return the row that a body's `field` names."""
     found = rows.filter(pk=ref).first() if isinstance(ref, int) else rows.filter(name=ref).first()
-    if found is None and isinstance(ref, str) and ref.isdecimal():
-        found = rows.filter(pk=int(ref)).first()
+    if found is None and isinstance(ref, str):
+        found = rows.filter(pk=key_of(ref)).first()
     if found is None:
         known = ", ".join(str(row) for row in rows[:10]) or "none yet"
         raise Refused([Problem(field, f"there is none called {str(ref)[:100]!r}", f"Known: {known}.")])
@@ -46,9 +47,9 @@ def named(rows: QuerySet[M], ref: int | str, field: str) -> M:
 def version_named(ref: int | str) -> Version:
     """Return the newest version of the data set that is named; `name@2` is its second."""
     name, at, number = ref.rpartition("@") if isinstance(ref, str) else ("", "", "")
-    if at and number.isdecimal() and not Dataset.objects.filter(name=ref).exists():
+    if at and (wanted := key_of(number)) and not Dataset.objects.filter(name=ref).exists():
         dataset = named(Dataset.objects.all(), name, "dataset")
-        found = dataset.versions.filter(number=int(number)).first()
+        found = dataset.versions.filter(number=wanted).first()
     else:
         dataset = named(Dataset.objects.all(), ref, "dataset")
         found = dataset.latest

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from training.spec.lint import Problem, Refused
+from webapp.keys import key_of
 from webapp.people import person
 
 from .. import actions
@@ -61,7 +62,8 @@ def _checkpoint(request: HttpRequest, run: Run) -> Checkpoint | None:
     key = request.POST.get("checkpoint", "")
     if not key:
         return None
-    found = Checkpoint.objects.filter(attempt__run=run, pk=int(key)).first() if key.isdecimal() else None
+    found = Checkpoint.objects.filter(attempt__run=run, pk=key_of(key)).first()
     if found is None:
-        raise Refused([Problem("checkpoint", f"this run has no checkpoint {key!r}", "Choose one from its list.")])
+        text = f"this run has no checkpoint {key[:100]!r}"
+        raise Refused([Problem("checkpoint", text, "Choose one from its list.")])
     return found

@@ -16,6 +16,7 @@ from training.spec.lint import Problem, Refused
 from training.spec.recipe import Recipe
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
+from webapp.keys import key_of
 from webapp.people import person
 
 from .. import actions
@@ -46,9 +47,8 @@ def panel(request: HttpRequest) -> HttpResponse:
 
 
 def _opened(request: HttpRequest) -> RunForm:
-    source = request.GET.get("from", "")
-    if source.isdecimal():
-        return RunForm.clone_of(get_run(int(source)))
+    if source := key_of(request.GET.get("from", "")):
+        return RunForm.clone_of(get_run(source))
     return RunForm.fresh(_first_preset())
 
 
@@ -72,7 +72,8 @@ def _turned(request: HttpRequest, form: RunForm) -> HttpResponse | None:
 @transaction.atomic
 def _made(request: HttpRequest, form: RunForm) -> Run:
     """Make the run and, where asked, launch it; refused, there is neither."""
-    source = get_run(int(form.source)) if form.source.isdecimal() else None
+    key = key_of(form.source)
+    source = get_run(key) if key else None
     run = actions.create(form.order(), person(request), cloned_from=source)
     if "launch" in request.POST:
         actions.launch(run, person(request).username)
@@ -119,7 +120,7 @@ def forecast(form: RunForm) -> Forecast:
 
 
 def _differences(form: RunForm, recipe: Recipe) -> list[tuple[str, Any, Any]]:
-    source = Run.objects.filter(pk=int(form.source)).first() if form.source.isdecimal() else None
+    source = Run.objects.filter(pk=key_of(form.source)).first()
     if source is None:
         return []
     old, new = flat(source.recipe), flat(recipe.model_dump(mode="json"))
