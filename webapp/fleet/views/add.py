@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from training.spec.lint import Problem, Refused
+from webapp.people import staff_only
 
 from .. import enrol
 from ..forms import NodeForm
@@ -19,6 +20,7 @@ SALT = "fleet.host-key"
 SECONDS = 3600
 
 
+@staff_only("add nodes", "fleet:nodes")
 def add(request: HttpRequest) -> HttpResponse:
     form = NodeForm(request.POST or None, initial={"port": 22, "cluster": request.GET.get("cluster", "")})
     if request.method == "POST" and form.is_valid():
@@ -31,6 +33,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@staff_only("add nodes", "fleet:nodes")
 def confirm(request: HttpRequest) -> HttpResponse:
     """Store the node with the key that the person saw: the page carries it, signed."""
     form = NodeForm(request.POST)

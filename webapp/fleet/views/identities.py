@@ -6,11 +6,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from webapp.people import staff_only
+
 from .. import enrol
 from ..forms import IdentityForm
 from ..models import Identity
 
 
+@staff_only("make SSH identities", "fleet:identities", methods=("POST",))
 def identities(request: HttpRequest) -> HttpResponse:
     form = IdentityForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.dispatch import check_node
+from webapp.people import staff_only
 
 from ..models import Cluster, Identity, Node
 from ..ssh import fingerprint
@@ -104,6 +105,7 @@ def check(request: HttpRequest, node_id: int) -> HttpResponse:
 
 
 @require_POST
+@staff_only("take nodes out of service or back", "fleet:nodes")
 def service(request: HttpRequest, node_id: int) -> HttpResponse:
     """Take a node out of service or back. What runs on it goes on."""
     node = get_object_or_404(Node, pk=node_id)

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from training.spec.lint import Problem, Refused
 from webapp.dispatch import check_node
+from webapp.people import staff_only
 
 from .. import enrol
 from ..models import Node
@@ -15,6 +16,7 @@ from ..ssh import fingerprint
 from .add import opened, sealed
 
 
+@staff_only("pin host keys", "fleet:nodes")
 def repin(request: HttpRequest, node_id: int) -> HttpResponse:
     node = get_object_or_404(Node, pk=node_id)
     try:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from webapp.looks import Looks
+from webapp.people import staff_only
 
 from ..models import ModelSource
 
@@ -19,6 +20,7 @@ class ModelForm(Looks, forms.ModelForm):
         help_texts = {"location": "An absolute folder that every node can read, or a hub id such as org/model."}
 
 
+@staff_only("add models", "runs:new")
 def add(request: HttpRequest) -> HttpResponse:
     form = ModelForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
