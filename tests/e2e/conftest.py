@@ -42,8 +42,9 @@ def openssh(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield hosts
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One browser a file: while Playwright is up its event loop runs, and no asynchronous test can run its own."""
     with chromium() as started:
         yield started
 
