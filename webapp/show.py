@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django import template
@@ -28,6 +29,15 @@ STATES = {
     "ready": ("✓", "green"),
     "failed": ("✕", "red"),
 }
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One memory with its limit, in bytes."""
+
+    label: str
+    used: float
+    total: float
 
 
 @register.filter

@@ -17,7 +17,7 @@ from django.utils import timezone
 from training.spec.envfile import dump
 from training.spec.faults import Reason
 from training.spec.lint import Problem, Refused
-from training.spec.plan import NodePlan, plan_attempt
+from training.spec.plan import Launch, NodePlan, plan_attempt
 from webapp.fleet.ssh import CommandFailed, DiskFull, Host
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
@@ -121,12 +121,12 @@ async def put_dataset(member: Member, host: Host, digest: str, files: Mapping[Pa
 
 def _plans(run: Run, attempt: Attempt, members: list[Member]) -> list[NodePlan]:
     resume = attempt.resume_from
+    launch = Launch(
+        run.pk, attempt.number, attempt.port, attempt.release,
+        resume=(resume.attempt.number, resume.step) if resume else None, env=environment(run.model.location),
+    )  # fmt: skip
     try:
-        return plan_attempt(
-            run.parsed_recipe(), actions.target_of(run), [m.slot for m in members], run=run.pk, attempt=attempt.number,
-            port=attempt.port, release=attempt.release,
-            resume=(resume.attempt.number, resume.step) if resume else None, env=environment(run.model.location),
-        )  # fmt: skip
+        return plan_attempt(run.parsed_recipe(), actions.target_of(run), [m.slot for m in members], launch)
     except Refused as refused:
         raise End(Reason.CONFIGURATION, str(refused)) from refused
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from training.spec import plan
 from training.spec.events import Event, parse
 from training.spec.folder import JobFolder
 from training.spec.job import Job
@@ -52,9 +53,7 @@ class Launch:
         ]
         target = Target(str(self.model), self.dataset, has_test=True)
         port = free_port()
-        return plan_attempt(
-            recipe, target, slots, run=1, attempt=attempt, port=port, release="r", resume=resume, env=self.env
-        )
+        return plan_attempt(recipe, target, slots, plan.Launch(1, attempt, port, "r", resume, self.env or {}))
 
     def scratch(self, node: int) -> Path:
         return self.root / ("scratch" if self.shared else f"node{node}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from training.spec import presets
-from training.spec.plan import NodePlan, NodeSlot, Target, plan_attempt
+from training.spec.plan import Launch, NodePlan, NodeSlot, Target, plan_attempt
 from training.spec.presets import Preset
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -24,10 +24,8 @@ def slots(preset: Preset, scratch: str) -> list[NodeSlot]:
 
 
 def rendered(preset: Preset, target: Target, scratch: str) -> str:
-    plans = plan_attempt(
-        preset.recipe, target, slots(preset, scratch), run=41, attempt=2, port=29501, release="f" * 16,
-        resume=(1, 250), env={"HF_TOKEN": "secret", "NAME": "a b'c"},
-    )  # fmt: skip
+    launch = Launch(41, 2, 29501, "f" * 16, resume=(1, 250), env={"HF_TOKEN": "secret", "NAME": "a b'c"})
+    plans = plan_attempt(preset.recipe, target, slots(preset, scratch), launch)
     return "".join(map(_text, plans))
 
 

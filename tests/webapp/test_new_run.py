@@ -9,7 +9,7 @@ import yaml
 from django.test import Client
 
 from training.spec import presets
-from training.spec.plan import plan_attempt
+from training.spec.plan import Launch, plan_attempt
 from webapp.runs import actions
 from webapp.runs.forms import COMMON, RunForm
 from webapp.runs.models import Run
@@ -129,10 +129,7 @@ def test_the_panel_shows_the_files_that_would_be_put(page: Client, world: World,
         actions.check(order),
         actions.target_of(order),
         actions.slots(world.cluster),
-        run=forecast.number,
-        attempt=1,
-        port=0,
-        release="CODE-HASH",
+        Launch(forecast.number, 1, 0, "CODE-HASH"),
     )
     assert [dict(node.files) for node in forecast.files.nodes] == [dict(plan.files) for plan in plans]
     assert forecast.ranks == 2

@@ -52,29 +52,26 @@ class NodePlan:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-def plan_attempt(
-    recipe: Recipe,
-    target: Target,
-    nodes: Sequence[NodeSlot],
-    *,
-    run: int,
-    attempt: int,
-    port: int,
-    release: str,
-    resume: tuple[int, int] | None = None,
-    env: Mapping[str, str] | None = None,
-) -> list[NodePlan]:
-    """Return one plan a node, rank 0's node first.
+@dataclass(frozen=True)
+class Launch:
+    """One attempt of a run.
 
     `port`: free port on the first node. `release`: hash of the training code. `resume`: (attempt, step) of
-    the checkpoint to go on from. `env`: secrets and settings for every rank. Raises Refused where the
-    recipe can't run on these nodes.
+    the checkpoint to go on from. `env`: secrets and settings for every rank.
     """
+
+    run: int
+    attempt: int
+    port: int
+    release: str
+    resume: tuple[int, int] | None = None
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def plan_attempt(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], launch: Launch) -> list[NodePlan]:
+    """Return one plan a node, rank 0's node first. Raises Refused where the recipe can't run on these nodes."""
     check_nodes(recipe, nodes)
-    return [
-        _node_plan(recipe, target, nodes, rank, run, attempt, port, release, resume, dict(env or {}))
-        for rank in range(len(nodes))
-    ]
+    return [_node_plan(recipe, target, nodes, rank, launch) for rank in range(len(nodes))]
 
 
 def check_nodes(recipe: Recipe, nodes: Sequence[NodeSlot]) -> None:
@@ -92,43 +89,35 @@ def check_nodes(recipe: Recipe, nodes: Sequence[NodeSlot]) -> None:
         raise Refused(found)
 
 
-def _node_plan(
-    recipe: Recipe,
-    target: Target,
-    nodes: Sequence[NodeSlot],
-    rank: int,
-    run: int,
-    attempt: int,
-    port: int,
-    release: str,
-    resume: tuple[int, int] | None,
-    env: dict[str, str],
-) -> NodePlan:
+def _node_plan(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: int, launch: Launch) -> NodePlan:
     node = nodes[rank]
-    scratch = Scratch(PurePosixPath(node.scratch))
-    folder = scratch.job(run, attempt, rank)
+    folder = Scratch(PurePosixPath(node.scratch)).job(launch.run, launch.attempt, rank)
+    command = (node.python, "-m", "accelerate.commands.launch", "--config_file", str(folder.accelerate),
+               "-m", "training", "sft", str(folder.recipe))  # fmt: skip
+    job = Job(argv=command, node_rank=rank, disk=node.scratch, grace_seconds=recipe.limits.stop_seconds)
+    files = {
+        folder.recipe.name: _train_job(recipe, target, nodes, rank, launch).model_dump_json(indent=2) + "\n",
+        folder.accelerate.name: accelerate_yaml(recipe, nodes, rank, launch.port),
+        folder.job.name: job.model_dump_json(indent=2) + "\n",
+    }
+    return NodePlan(node, rank, folder, files, start_argv(node, launch.release, folder), rank_env(node, launch.env))
+
+
+def _train_job(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: int, launch: Launch) -> TrainJob:
+    scratch = Scratch(PurePosixPath(nodes[rank].scratch))
     data = scratch.dataset(target.dataset)
-    train_job = TrainJob(
+    return TrainJob(
         recipe=recipe,
         model=target.model,
         revision=target.revision,
         train=str(data / "train.jsonl"),
         test=str(data / "test.jsonl") if target.has_test else "",
-        checkpoints=str(scratch.checkpoints(run, attempt)),
-        resume_from=str(scratch.checkpoint(run, *resume)) if resume else "",
-        events=str(folder.events),
+        checkpoints=str(scratch.checkpoints(launch.run, launch.attempt)),
+        resume_from=str(scratch.checkpoint(launch.run, *launch.resume)) if launch.resume else "",
+        events=str(scratch.job(launch.run, launch.attempt, rank).events),
         nodes=len(nodes),
         node_rank=rank,
     )
-    launch = (node.python, "-m", "accelerate.commands.launch", "--config_file", str(folder.accelerate),
-              "-m", "training", "sft", str(folder.recipe))  # fmt: skip
-    job = Job(argv=launch, node_rank=rank, disk=node.scratch, grace_seconds=recipe.limits.stop_seconds)
-    files = {
-        folder.recipe.name: train_job.model_dump_json(indent=2) + "\n",
-        folder.accelerate.name: accelerate_yaml(recipe, nodes, rank, port),
-        folder.job.name: job.model_dump_json(indent=2) + "\n",
-    }
-    return NodePlan(node, rank, folder, files, start_argv(node, release, folder), rank_env(node, env))
 
 
 def plan_export(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from training.spec.lint import Problem, Refused
-from training.spec.plan import NodePlan, NodeSlot, Target, plan_attempt
+from training.spec.plan import Launch, NodePlan, NodeSlot, Target, plan_attempt
 from training.spec.recipe import Recipe
 
 from . import actions
@@ -70,7 +70,7 @@ def planned(
     resume: tuple[int, int] | None = None,
 ) -> LaunchFiles:
     try:
-        plans = plan_attempt(recipe, target, slots, run=run, attempt=attempt, port=port, release=release, resume=resume)
+        plans = plan_attempt(recipe, target, slots, Launch(run, attempt, port, release, resume))
     except Refused as refused:
         return LaunchFiles(problems=refused.problems)
     return LaunchFiles([as_text(plan) for plan in plans], settled=port != PORT_LATER and release != RELEASE_LATER)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -32,17 +34,7 @@ def move(
     if not allowed(run.state, new):
         raise IllegalMove(f"run {run.pk}: {run.state} -> {new}")
     old, now = run.state, timezone.now()
-    changes: dict[str, object] = {"state": new}
-    if new in ENDED:
-        changes |= {
-            "ended_at": now,
-            "reason": reason or "",
-            "reason_text": text or (SENTENCES[reason] if reason else ""),
-        }
-    if new == RunState.QUEUED:
-        changes |= {"ended_at": None, "reason": "", "reason_text": ""}
-    if new == RunState.RUNNING and run.started_at is None:
-        changes["started_at"] = now
+    changes = {"state": new} | _changes(run, new, now, reason, text)
     if Run.objects.filter(pk=run.pk, state=old).update(**changes) != 1:
         run.refresh_from_db()
         return False
@@ -53,6 +45,23 @@ def move(
         _close(attempt, new, reason)
         journal.announce(attempt, move_row)
     return True
+
+
+def _changes(run: Run, new: RunState, now: datetime, reason: Reason | None, text: str) -> dict[str, object]:
+    """Return what `new` means for the other columns of a run."""
+    if new in ENDED:
+        return _ending(now, reason, text)
+    if new == RunState.QUEUED:
+        return {"ended_at": None, "reason": "", "reason_text": ""}
+    return {"started_at": now} if new == RunState.RUNNING and run.started_at is None else {}
+
+
+def _ending(now: datetime, reason: Reason | None, text: str) -> dict[str, object]:
+    return {
+        "ended_at": now,
+        "reason": reason or "",
+        "reason_text": text or (SENTENCES[reason] if reason else ""),
+    }
 
 
 def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
@@ -75,11 +84,7 @@ def move_export(export: Export, new: ExportState, *, reason: Reason | None = Non
         raise IllegalMove(f"export {export.pk}: {old} -> {new}")
     changes: dict[str, object] = {"state": new}
     if new in EXPORT_ENDED:
-        changes |= {
-            "ended_at": now,
-            "reason": reason or "",
-            "reason_text": text or (SENTENCES[reason] if reason else ""),
-        }
+        changes |= _ending(now, reason, text)
     if Export.objects.filter(pk=export.pk, state=old).update(**changes) != 1:
         export.refresh_from_db()
         return False

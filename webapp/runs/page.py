@@ -10,6 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from training.spec.events import Kind
+from webapp.show import Bar
 
 from . import actions
 from .digest import PROBLEM
@@ -90,15 +91,6 @@ def acts(run: Run) -> Context:
 def usable_checkpoints(run: Run) -> list[Checkpoint]:
     found = Checkpoint.objects.filter(attempt__run=run, deleted_at=None).exclude(completed_at=None)
     return list(found.select_related("attempt").order_by("-attempt__number", "-step"))
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One memory with its limit, in bytes."""
-
-    label: str
-    used: float
-    total: float
 
 
 @dataclass(frozen=True)

@@ -13,20 +13,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.dispatch import check_node
 from webapp.people import staff_only
+from webapp.show import Bar
 
 from ..models import Cluster, Identity, Node
 from ..ssh import fingerprint
 
 CHOSEN_VERSIONS = ("torch", "transformers", "accelerate", "trl")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One memory with its limit, in bytes."""
-
-    label: str
-    used: float
-    total: float
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def _checkpoint(request: HttpRequest, run: Run) -> Checkpoint | None:
     key = request.POST.get("checkpoint", "")
     if not key:
         return None
-    found = Checkpoint.objects.filter(attempt__run=run, pk=key_of(key)).first()
+    found = Checkpoint.objects.filter(attempt__run=run, pk=key_of(key) or 0).first()
     if found is None:
         text = f"this run has no checkpoint {key[:100]!r}"
         raise Refused([Problem("checkpoint", text, "Choose one from its list.")])

@@ -120,7 +120,7 @@ def forecast(form: RunForm) -> Forecast:
 
 
 def _differences(form: RunForm, recipe: Recipe) -> list[tuple[str, Any, Any]]:
-    source = Run.objects.filter(pk=key_of(form.source)).first()
+    source = Run.objects.filter(pk=key_of(form.source) or 0).first()
     if source is None:
         return []
     old, new = flat(source.recipe), flat(recipe.model_dump(mode="json"))
