@@ -68,7 +68,8 @@ def age(moment: datetime, now: datetime | None = None) -> str:
     """Return '3 min ago'; a moment in the future reads 'in 3 min'."""
     seconds = ((now or timezone.now()) - moment).total_seconds()
     size, unit = next(((s, u) for s, u in UNITS if abs(seconds) >= s), (1, "s"))
-    count = int(abs(seconds) // size)
+    # An age is whole units gone by; of a time to come the nearest, or what ends in 90 days would at once read 89.
+    count = int(seconds // size) if seconds > 0 else round(-seconds / size)
     if count < 1 or (unit == "s" and count < 5):
         return "just now"
     return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"

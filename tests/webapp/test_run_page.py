@@ -9,8 +9,10 @@ import pytest
 from django.test import Client
 
 from training.spec.faults import Reason
+from webapp.fleet.models import Claim
+from webapp.runs import actions
 from webapp.runs.models import Export
-from webapp.runs.page import PARTS
+from webapp.runs.page import PARTS, waits_for
 from webapp.runs.states import RunState
 
 from .rows import HOSTILE, World
@@ -47,6 +49,24 @@ def test_each_part_is_the_same_on_the_page_and_alone(page: Client, world: World)
         part = page.get(f"/runs/{feed.run.pk}/part/{name}").content.decode()
         assert without_token(part) in without_token(whole), name
     assert page.get(f"/runs/{feed.run.pk}/part/nothing").status_code == 404
+    missing = page.get("/runs/99/")
+    assert missing.status_code == 404
+    assert "There is nothing at this address" in missing.content.decode()
+
+
+def test_a_queued_run_names_what_it_waits_for(page: Client, world: World) -> None:
+    ahead = world.draft("ahead")
+    actions.launch(ahead, world.user.username)
+    waiting = world.draft("waiting")
+    actions.launch(waiting, world.user.username)
+    assert waits_for(ahead) == []
+    assert waits_for(waiting) == [ahead]
+    world.started(ahead)
+    Claim.objects.create(node=world.nodes[0], attempt=ahead.attempt)
+    assert waits_for(waiting) == [ahead]
+    text = page.get(f"/runs/{waiting.pk}/").content.decode()
+    assert f'<a href="/runs/{ahead.pk}/">run #{ahead.pk}</a> is running.' in text
+    assert "waits-for" not in page.get(f"/runs/{ahead.pk}/").content.decode()
 
 
 def test_it_carries_the_cursor_that_it_was_made_at(page: Client, world: World) -> None:

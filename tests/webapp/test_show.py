@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from webapp.show import NOTHING, fact, size, words
+from webapp.show import NOTHING, age, fact, size, words
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,15 @@ from webapp.show import NOTHING, fact, size, words
 )
 def test_a_fact_reads_like_one(value: object, shown: str) -> None:
     assert fact(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("gone", "shown"),
+    [(4, "just now"), (179, "2 min ago"), (-90 * 86400 + 1, "in 90 d"), (-29, "in 29 s"), (-3599, "in 60 min")],
+)
+def test_an_age_is_whole_units_and_a_time_to_come_the_nearest(gone: int, shown: str) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert age(now - timedelta(seconds=gone), now) == shown
 
 
 def test_a_name_is_words() -> None:

@@ -20,7 +20,7 @@ from .problems import Stop
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 USED_EVERY = timedelta(minutes=1)  # how fine `last_used_at` is: a poller must not write a row a request
-WAY_OUT = "Send `Authorization: Bearer TOKEN`; `manage.py create_token USER` or the account page makes a token."
+WAY_OUT = "Send `Authorization: Bearer TOKEN`; `manage.py create_token USER` or the page Tokens makes one."
 
 
 class Access(HttpBearer):

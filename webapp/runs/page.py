@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
 from training.spec.events import Kind
@@ -36,7 +37,18 @@ def header(run: Run) -> Context:
         "unreachable": attempt.placements.exclude(unreachable_since=None).select_related("node") if attempt else [],
         "attempt": attempt,
         "failed_ranks": _failed_ranks(run, attempt),
+        "waits_for": waits_for(run),
     }
+
+
+def waits_for(run: Run) -> list[Run]:
+    """Return the runs that a queued one waits for: which hold nodes of its cluster, or were queued before it."""
+    if run.state != RunState.QUEUED:
+        return []
+    before = Q(cluster=run.cluster_id, state=RunState.QUEUED, pk__lt=run.pk)
+    return list(
+        Run.objects.filter(before | Q(attempts__claims__node__cluster=run.cluster_id)).distinct().order_by("pk")
+    )
 
 
 def losses(run: Run) -> tuple[Point | None, Point | None]:

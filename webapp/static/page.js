@@ -6,7 +6,7 @@ const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 export function age(moment, now = Date.now()) {
   const seconds = (now - moment) / 1000;
   const [size, unit] = UNITS.find(([s]) => Math.abs(seconds) >= s) || UNITS[3];
-  const count = Math.floor(Math.abs(seconds) / size);
+  const count = seconds > 0 ? Math.floor(seconds / size) : Math.round(-seconds / size);
   if (count < 1 || (unit === "s" && count < 5)) return "just now";
   return seconds > 0 ? `${count} ${unit} ago` : `in ${count} ${unit}`;
 }
