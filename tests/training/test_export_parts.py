@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed.checkpoint as dcp
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load
+from torch.distributed.checkpoint.metadata import _MEM_FORMAT_ENCODING
 
 from training.export import layout, space
 from training.export.distcp import Checkpoint, Window
@@ -86,6 +89,29 @@ def test_rows_come_one_piece_at_a_time(sharded_checkpoints):
     checkpoint = Checkpoint(sharded_checkpoints / "tied" / "checkpoint-7" / "pytorch_model_fsdp_0")
     assert [tuple(b.shape) for b in checkpoint.blocks("model.embed_tokens.weight")] == [(2049, 64), (2048, 64)]
     assert checkpoint.files() == {"__0_0.distcp", "__1_0.distcp"}
+
+
+def by_name(member, protocol):
+    return getattr, (type(member), member.name)
+
+
+def test_it_reads_what_python_before_3_11_4_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(_MEM_FORMAT_ENCODING, "__reduce_ex__", by_name)
+    dcp.save({"model": {"count": torch.arange(4)}}, checkpoint_id=str(tmp_path), no_dist=True)
+    assert b"getattr" in (tmp_path / ".metadata").read_bytes()
+    (block,) = Checkpoint(tmp_path).blocks("count")
+    assert block.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("asked", [(torch.Size, "numel"), (_MEM_FORMAT_ENCODING, "__class__")])
+def test_a_metadata_file_looks_nothing_else_up(tmp_path, asked):
+    class Asks:
+        def __reduce__(self):
+            return getattr, asked
+
+    (tmp_path / ".metadata").write_bytes(pickle.dumps(Asks()))
+    with pytest.raises(Damaged, match=f"names {asked[1]} of .*, which no checkpoint needs"):
+        Checkpoint(tmp_path)
 
 
 def test_a_metadata_file_that_is_no_pickle_is_refused(tmp_path):

@@ -12,6 +12,7 @@ import io
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,10 +32,8 @@ ALLOWED = {
     "torch.distributed.checkpoint.filesystem": {"_StorageInfo"},
     "torch.serialization": {"_get_layout"},
 }  # fmt: skip
-
-
-class BadMetadata(ValueError):
-    """The checkpoint's own description is not one that this reader knows."""
+# The path's class moved to a module of its own in Python 3.13, and back in 3.14.
+PLAIN = {("collections", "OrderedDict"), ("builtins", "set"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")}
 
 
 @dataclass(frozen=True)
@@ -149,14 +148,23 @@ def _bad(reason: str) -> Damaged:
     return Damaged([Problem(METADATA, reason, OTHER)])
 
 
+def _member(kind: Any, name: str) -> Any:
+    """Return an enum's member: Python 3.11.0 to 3.11.3 pickles it as getattr(kind, name). Nothing else is looked up."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum)) or name not in kind.__members__:
+        raise _bad(f"names {name} of {kind!r}, which no checkpoint needs")
+    return kind[name]
+
+
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if name in ALLOWED.get(module, ()):
             return super().find_class(module, name)
         if module == "torch" and (name == "Size" or isinstance(getattr(torch, name, None), torch.dtype)):
             return getattr(torch, name)
-        if (module, name) in {("collections", "OrderedDict"), ("builtins", "set"), ("pathlib", "PosixPath")}:
+        if (module, name) in PLAIN:
             return super().find_class(module, name)
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         raise _bad(f"names {module}.{name}, which no checkpoint needs")
 
 
