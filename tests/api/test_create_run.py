@@ -87,6 +87,27 @@ def test_a_body_that_is_no_object_of_strict_json(call: Caller, world: World, raw
     assert set(strictly(answer)) == {"error", "problems"}
 
 
+@pytest.mark.parametrize(
+    ("raw", "field", "said"),
+    [
+        ('{"a": NaN}', "body", "NaN is no JSON number"),
+        ('{"name": ', "body", "line 1 column 10"),
+        ('{"recipe": {"x": "\\u0000"}}', "body.recipe.x", "NUL"),
+        ("[" * 90_000, "body", "nested too deeply"),
+    ],
+)
+def test_a_body_that_can_not_be_read_says_where_and_why(
+    call: Caller, world: World, raw: str, field: str, said: str
+) -> None:
+    assert said in refused(call.post("/runs", raw), 400, field)
+
+
+def test_a_switch_is_no_number(call: Caller, world: World) -> None:
+    body = world.body(recipe={"optimisation": {"learning_rate": True, "max_steps": False}})
+    assert "a number" in refused(call.post("/runs", body), 422, "optimisation.learning_rate")
+    assert "a number" in refused(call.post("/runs", body), 422, "optimisation.max_steps")
+
+
 def test_a_text_data_set_wants_its_column_named(call: Caller, world: World, settings: Any, tmp_path: Path) -> None:
     settings.DATASETS_DIR = tmp_path
     version = take("texts", io.BytesIO(b'{"text": "a"}\n')).version

@@ -94,6 +94,8 @@ def _of_field(error: dict[str, Any]) -> Problem:
 
 
 def _of_http(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error.__cause__, Stop):  # ninja wraps what our parser says about a body
+        return answer(error.__cause__.status, [error.__cause__.problem])
     return answer(error.status_code, [Problem("request", error.message, f"See {DOCS}.")])
 
 
