@@ -49,10 +49,17 @@ class Outcome:
 def find(folder: JobFolder, outcome: Outcome) -> Ending:
     """Return the job's ending."""
     reason, text = finished(folder)
+    if reason == Reason.STOPPED and not _asked(folder, outcome):
+        reason, text = None, ""
     if reason in (None, Reason.RANK_FAILED):
         reason, text = _evidence(folder, outcome, text)
     assert reason is not None
     return Ending(reason, text, outcome.code, outcome.signal)
+
+
+def _asked(folder: JobFolder, outcome: Outcome) -> bool:
+    """Ranks whose launcher dies are told to end as in a stop, and save; that is not why the job ended."""
+    return outcome.code == 0 or outcome.ended_by_us or Path(folder.stop).exists()
 
 
 def finished(folder: JobFolder) -> tuple[Reason | None, str]:

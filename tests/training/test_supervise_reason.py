@@ -73,6 +73,16 @@ def test_a_finished_event_counts(folder: JobFolder) -> None:
     assert found(folder, traceback("ValueError: bad"), Outcome(1, None)) == ("non_finite", "NaN at step 3")
 
 
+def test_a_save_that_nobody_asked_for_is_not_a_stop(folder: JobFolder) -> None:
+    """The ranks of a launcher that was killed are told to end, and save as in a stop."""
+    Journal(Path(folder.events)).emit("finished", 3, reason="stopped", text="stopped on request, state saved")
+    assert found(folder, "", Outcome(None, 9)) == ("killed_by_host", "the launcher was killed by signal 9")
+    assert found(folder, "", Outcome(0, None)) == ("stopped", "stopped on request, state saved")
+    assert found(folder, "", Outcome(None, 9, ended_by_us=True))[0] == "stopped"
+    Path(folder.stop).touch()
+    assert found(folder, "", Outcome(None, 9))[0] == "stopped"
+
+
 def test_a_rank_that_lost_its_neighbour_does_not_hide_the_killed_one(folder: JobFolder) -> None:
     Journal(Path(folder.events)).emit("finished", 3, reason="rank_failed", text="Connection closed by peer")
     log = ELASTIC.format(code=-9)
