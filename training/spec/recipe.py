@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 VERSION: Literal[1] = 1
 ClassName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
@@ -19,6 +19,14 @@ class Section(BaseModel):
     """Common behaviour: unknown keys are errors, values are frozen and never NaN."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def a_switch_is_no_number(cls, value: object, info: ValidationInfo) -> object:
+        """Python takes true for 1: a learning rate of `true` would train."""
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, float):
+            raise ValueError("Input should be a number")
+        return value
 
 
 class Model(Section):
