@@ -68,7 +68,12 @@ def test_a_run_is_launched_once(attempt: Attempt) -> None:  # noqa: F811
 
 def test_a_queued_run_stops_at_once_and_asked_again_is_refused(attempt: Attempt) -> None:  # noqa: F811
     actions.stop(attempt.run, "ada")
-    assert Run.objects.get().state == "stopped"
+    run = Run.objects.get()
+    assert (run.state, run.reason, run.reason_text) == (
+        "stopped",
+        "stopped_unsaved",
+        "stopped before anything was started",
+    )
     with pytest.raises(Refused, match="nothing to stop"):
         actions.stop(Run.objects.get(), "ada")
 

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from training.spec import presets
+from training.spec.faults import Reason
 from training.spec.lint import Problem, Refused, parse_recipe
 from training.spec.plan import NodeSlot, Target, check_nodes
 from training.spec.recipe import Recipe, merge
@@ -177,8 +178,11 @@ def stop(run: Run, actor: str) -> None:
     if not run.can_stop:
         raise Refused([Problem("state", f"the run is {run.state}", "There is nothing to stop.")])
     Attempt.objects.filter(run=run, ended_at=None).update(stop_requested_at=timezone.now(), due_at=timezone.now())
-    new = RunState.STOPPED if run.state == RunState.QUEUED else RunState.STOPPING
-    lifecycle.move(run, new, actor=actor, cause="stop requested")
+    if run.state == RunState.QUEUED:
+        reason, text = Reason.STOPPED_UNSAVED, "stopped before anything was started"
+        lifecycle.move(run, RunState.STOPPED, actor=actor, cause="stop requested", reason=reason, text=text)
+    else:
+        lifecycle.move(run, RunState.STOPPING, actor=actor, cause="stop requested")
     advance_run(run.pk)
 
 
