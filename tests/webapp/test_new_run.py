@@ -109,6 +109,15 @@ def test_yaml_without_end_or_with_a_nul_is_refused(page: Client, filled: dict[st
         assert (answer.status_code, field in answer.content.decode()) == (422, True)
 
 
+@pytest.mark.parametrize("value", ["2001-99-99", "9" * 5000, "2001-02-03 99:00:00"])
+def test_a_yaml_value_that_can_not_be_read_is_refused(page: Client, filled: dict[str, Any], value: str) -> None:
+    text = f"optimisation: {{max_steps: {value}}}"
+    answer = page.post("/runs/new/", filled | {"editor": "yaml", "yaml": text, "save": "1"})
+    assert answer.status_code == 422
+    (problem,) = answer.context["problems"]
+    assert (problem.field, "can't be read" in problem.reason) == ("recipe", True)
+
+
 def test_an_unknown_field_in_yaml_is_named(page: Client, filled: dict[str, Any]) -> None:
     answer = page.post("/runs/new/", filled | {"editor": "yaml", "yaml": "optimisation:\n  max_step: 3\n", "save": "1"})
     (problem,) = answer.context["recipe_problems"]

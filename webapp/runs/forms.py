@@ -150,6 +150,9 @@ def read_yaml(text: str) -> dict[str, Any]:
         raise Refused([Problem("recipe", reason, "Mend that line, or load the preset again.")]) from None
     except RecursionError:
         raise Refused([Problem("recipe", "it is nested too deeply", "Load the preset again.")]) from None
+    except ValueError as error:  # a day that no month has, a number of thousands of digits
+        reason = f"it holds a value that can't be read: {error}"
+        raise Refused([Problem("recipe", reason, "Mend that value, or load the preset again.")]) from None
     if not isinstance(found, dict):
         raise Refused([Problem("recipe", "it is not a mapping of fields", "Write `section:` and its fields beneath.")])
     return found
