@@ -126,6 +126,7 @@ def test_other_keys_are_left_out_and_counted() -> None:
         ({"messages": [{"role": ["user"], "content": "x"}]}, "messages[0].role: expected one of"),
         (b'{"messages": [{"role": "user", "content": "\\ud83d"}]}\n', "found half a surrogate pair"),
         (b"[" * 100_000, "train, line 2: expected one JSON object, found nesting without end"),
+        (b'{"messages": ' + b"9" * 5000 + b"}\n", "train, line 2: expected numbers of a usual length, found one of"),
     ],
 )  # fmt: skip
 def test_a_broken_line_is_named(store: Path, line: Any, said: str) -> None:

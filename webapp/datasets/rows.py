@@ -69,8 +69,12 @@ def decode(line: bytes) -> dict[str, Any]:
         raise BadRow(f"column {error.start + 1}", "UTF-8", f"the bytes {shown}") from None
     except json.JSONDecodeError as error:
         raise BadRow(f"column {error.colno}", "one JSON object", _shown(error)) from None
+    except BadRow:
+        raise
     except RecursionError:
         raise BadRow("", "one JSON object", "nesting without end") from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise BadRow("", "numbers of a usual length", "one of thousands of digits") from None
     if not isinstance(row, dict):
         raise BadRow("", "one JSON object", kind(row))
     return row
