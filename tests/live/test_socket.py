@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from tests.webapp.rows import Feed, World
@@ -137,7 +138,30 @@ async def test_it_refuses_an_unknown_run(world: World) -> None:
     assert await socket(99, HERE, await cookie(world)).connect() == (False, consumers.UNKNOWN_RUN)
 
 
-@pytest.mark.parametrize("message", ["{}", "[]", "nonsense", '{"after": -1}', '{"after": true}', '{"after": "1"}'])
+async def test_it_ends_with_its_session(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "BELIEVED_SECONDS", 0.0)
+    monkeypatch.setattr(consumers, "LOOK_ANYWAY", 3600)
+    async with opened(world, feed.run.pk) as page:
+        await page.send({"after": 0})
+        await batch(page)
+        await Session.objects.all().adelete()  # as a logout does
+        await in_thread(feed.metrics)(2.5)
+        assert await page.closed() == consumers.NOT_LOGGED_IN
+
+
+async def test_it_rejects_bytes(world: World, feed: Feed) -> None:
+    async with opened(world, feed.run.pk) as page:
+        await page.send_input({"type": "websocket.receive", "bytes": b"\xff"})
+        assert await page.closed() == consumers.BAD_MESSAGE
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{}", "[]", "nonsense", '{"after": -1}', '{"after": true}', '{"after": "1"}',
+        '{"after": 9223372036854775808}', "[" * 100_000,
+    ],
+)  # fmt: skip
 async def test_it_rejects_a_bad_message(world: World, feed: Feed, message: str) -> None:
     async with opened(world, feed.run.pk) as page:
         await page.send_text(message)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
+from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.conf import settings
 from django.utils import timezone
 from redis.exceptions import RedisError
 
@@ -23,6 +26,8 @@ log = logging.getLogger(__name__)
 # lines costs few batches, and a lone line is not held up by the log line beside it.
 REST, LONGEST_REST = 4.0, 0.05
 LOOK_ANYWAY = 5.0  # seconds after which rows are read without a nudge: one may have been lost
+BELIEVED_SECONDS = 5.0  # that a session is taken for good
+LARGEST = 2**63  # what a row's number holds
 NOT_LOGGED_IN, UNKNOWN_RUN, BAD_MESSAGE, TRY_AGAIN = 4401, 4404, 4400, 1013
 
 
@@ -34,6 +39,7 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
     """
 
     follower: asyncio.Task[None] | None = None
+    believed_until = 0.0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
@@ -55,7 +61,7 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
 
     async def receive_json(self, content: Any, **kwargs: Any) -> None:
         after = content.get("after") if isinstance(content, dict) else None
-        if not isinstance(after, int) or isinstance(after, bool) or after < 0:
+        if not isinstance(after, int) or isinstance(after, bool) or not 0 <= after < LARGEST:
             await self.close(BAD_MESSAGE)
         elif self.follower is None:
             self.follower = asyncio.create_task(self._follow(after))
@@ -64,8 +70,11 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
     async def decode_json(cls, text_data: str) -> Any:
         try:
             return json.loads(text_data)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None, **kwargs: Any) -> None:
+        await super().receive(text_data or "null", None, **kwargs)
 
     async def look(self, message: dict[str, Any]) -> None:
         """Somebody wrote to the journal."""
@@ -83,18 +92,27 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
         try:
             # First join, then read: what is written in between is nudged.
             await self.channel_layer.group_add(group(self.run_id), self.channel_name)
-            while True:
+            while await self._still_logged_in():
                 self.wanted.clear()
                 began = monotonic()
                 after = await self._catch_up(after)
                 await asyncio.sleep(min(LONGEST_REST, REST * (monotonic() - began)))
                 await self._wait()
+            await self.close(NOT_LOGGED_IN)
         except (RedisError, OSError) as error:
             log.warning("run %s: socket closed: %s", self.run_id, error)
             await self.close(TRY_AGAIN)
         except Exception:  # a task of its own: nobody else would hear of it
             log.exception("run %s: socket closed", self.run_id)
             await self.close(TRY_AGAIN)
+
+    async def _still_logged_in(self) -> bool:
+        """Ask the session's row again, now and then: a logout, its end or a new password ends the socket too."""
+        if monotonic() >= self.believed_until:
+            self.believed_until = monotonic() + BELIEVED_SECONDS
+            session = import_module(settings.SESSION_ENGINE).SessionStore(self.scope["session"].session_key)
+            self.scope["user"] = await get_user({"session": session})
+        return bool(self.scope["user"].is_authenticated)
 
     async def _catch_up(self, after: int) -> int:
         more = True
