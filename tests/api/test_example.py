@@ -84,7 +84,11 @@ def test_it_works(there: Downloads, world: World, names: None, feed: Any, tmp_pa
         files = Export.objects.get(pk=there.export.pk).files
         Export.objects.filter(pk=export.pk).update(state="ready", node=world.nodes[0], files=files)
         output, _ = process.communicate(timeout=120)
+        again = start(example(), folder, API=f"{address}/api/v1", TOKEN=there.secret)
+        said, _ = again.communicate(timeout=120)
     assert process.returncode == 0, output
+    assert again.returncode == 0, said
+    assert Export.objects.filter(checkpoint__attempt__run=run).count() == 1
     assert '"loss": 2.5' in output
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == CONTENT
     assert Run.objects.filter(name="nightly").count() == 1

@@ -30,7 +30,7 @@ class Reason(StrEnum):
 SENTENCES = {
     Reason.COMPLETED: "finished",
     Reason.STOPPED: "stopped on request, state saved",
-    Reason.STOPPED_UNSAVED: "stopped on request before a checkpoint was written",
+    Reason.STOPPED_UNSAVED: "stopped on request, the step in hand not saved",
     Reason.NON_FINITE: "the loss was not a finite number for too many steps",
     Reason.OUT_OF_GPU_MEMORY: "a GPU ran out of memory",
     Reason.KILLED_BY_HOST: "killed by the host, probably out of memory",
