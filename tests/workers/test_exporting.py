@@ -90,6 +90,15 @@ def test_a_node_that_lost_its_shard_ends_the_export_before_it_starts(world: Worl
     assert holds(world) == 0
 
 
+def test_a_lost_copy_is_fetched_again_from_the_node_that_wrote_it(world: World, trained: Run) -> None:
+    checkpoint = Path("runs") / str(trained.pk) / "1" / "checkpoints" / "checkpoint-4"
+    drive(world, trained, actions.export(trained, world.user), "failed", "ready")
+    copy = Path(world.nodes[0].scratch) / checkpoint / "shard-1"
+    copy.unlink()
+    drive(world, trained, actions.export(trained, world.user), "running", "failed")
+    assert copy.read_bytes() == (Path(world.nodes[1].scratch) / checkpoint / "shard-1").read_bytes()
+
+
 @pytest.mark.parametrize("gone", ["checkpoint-4", "checkpoint-4/shard-1"])
 def test_a_checkpoint_that_was_rotated_away_ends_the_export_and_says_so(world: World, trained: Run, gone: str) -> None:
     for node in world.nodes:
