@@ -138,6 +138,12 @@ async def test_it_refuses_an_unknown_run(world: World) -> None:
     assert await socket(99, HERE, await cookie(world)).connect() == (False, consumers.UNKNOWN_RUN)
 
 
+@pytest.mark.parametrize("path", ["/ws/nope", "/", "/ws/runs/1/x"])
+async def test_it_refuses_an_address_that_is_none(world: World, path: str) -> None:
+    visitor = Visitor(application, path, [HERE, await cookie(world)])
+    assert await visitor.connect() == (False, consumers.UNKNOWN_RUN)
+
+
 async def test_it_ends_with_its_session(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumers, "BELIEVED_SECONDS", 0.0)
     monkeypatch.setattr(consumers, "LOOK_ANYWAY", 3600)
