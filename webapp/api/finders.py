@@ -25,7 +25,8 @@ def by_id(rows: QuerySet[M], key: int, what: str) -> M:
     """Return the row of an address."""
     found = rows.filter(pk=key).first()
     if found is None:
-        raise Stop(404, "id", f"there is no {what} {str(key)[:30]}", f"GET the list of {what}s shows what there is.")
+        fix = "GET the run shows its exports." if what == "export" else f"GET the list of {what}s shows what there is."
+        raise Stop(404, "id", f"there is no {what} {str(key)[:30]}", fix)
     return found
 
 
