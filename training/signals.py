@@ -2,7 +2,8 @@
 
 term: ask for a graceful stop; the ranks finish their step, save and end. kill: end now, wait until nothing of
 the job is left. Both print {"processes": [pids still there]}. A job that never started will not start any more.
-stop-all kills every job below a scratch folder and prints {"ended": [folders], "processes": [...]}.
+stop-all [--grace SECONDS] ends every job below a scratch folder and prints {"ended": [folders], "processes": [...]}:
+with a grace it asks first, then waits so long for the saves, then kills.
 """
 
 from __future__ import annotations
@@ -48,11 +49,24 @@ def stop_all(argv: list[str]) -> int:
     """End every job below a scratch folder; 1 where processes are left."""
     parser = argparse.ArgumentParser(prog="python -m training stop-all", description="End all jobs of a scratch.")
     parser.add_argument("scratch", type=Path)
-    scratch = parser.parse_args(argv).scratch.resolve()
+    parser.add_argument("--grace", type=float, default=0.0, help="seconds to wait for a save before the kill")
+    options = parser.parse_args(argv)
+    scratch = options.scratch.resolve()
     folders = jobs_below(scratch)
+    if options.grace:
+        _ask_all(scratch, folders, options.grace)
     left = [process for folder in folders for process in kill(JobFolder(PurePosixPath(folder)))]
     print(json.dumps({"ended": [str(f) for f in folders], "processes": [process.pid for process in left]}))
     return 1 if left else 0
+
+
+def _ask_all(scratch: Path, folders: list[Path], grace: float) -> None:
+    """Ask for a stop with a save and wait until all have ended, at most `grace` seconds."""
+    for folder in folders:
+        term(JobFolder(PurePosixPath(folder)))
+    deadline = time.monotonic() + grace
+    while time.monotonic() < deadline and jobs_below(scratch):
+        time.sleep(processes.POLL_SECONDS)
 
 
 def term(folder: JobFolder) -> list[Identity]:

@@ -48,6 +48,9 @@ def of_ended(exits: Sequence[Exit]) -> Verdict:
     reasons = {e.reason for e in exits}
     if reasons == {Reason.COMPLETED}:
         return Verdict(RunState.SUCCEEDED, Reason.COMPLETED, SENTENCES[Reason.COMPLETED])
+    if reasons <= CLEAN:
+        text = f"{SENTENCES[Reason.STOPPED]}; asked for on a node, not here"
+        return Verdict(RunState.STOPPED, Reason.STOPPED, text)
     guilty = [e for e in exits if e.reason not in DRAGGED] or [e for e in exits if e.reason not in CLEAN]
     return _failed(guilty or exits)
 

@@ -80,3 +80,12 @@ def test_a_browser_that_was_offline_shows_what_a_fresh_page_shows(stack: Stack, 
     assert len(kept) == STEPS
     person.page.context.close()
     relay.cut()
+
+
+def test_ctrl_c_saves_and_the_next_start_knows(stack: Stack, run: int) -> None:
+    stack.stop()
+    stack.start()
+    told = stack.wait_for_state(run, "stopped")
+    assert told["reason"] == "stopped"
+    assert told["step"] in [checkpoint["step"] for checkpoint in told["checkpoints"] if checkpoint["usable"]]
+    assert ledger.check(stack, run, scratches(stack)) > told["step"]

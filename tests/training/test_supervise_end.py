@@ -156,6 +156,16 @@ def test_stop_all_ends_each_job_of_the_scratch_and_no_other(job: NodeJob, tmp_pa
     elsewhere.signal("kill")
 
 
+def test_stop_all_with_a_grace_lets_a_job_end_by_itself(job: NodeJob) -> None:
+    stop = Path(job.folder.stop)
+    job.put(f"import os, time\nprint('up', flush=True)\nwhile not os.path.exists({str(stop)!r}): time.sleep(0.01)")
+    job.start()
+    job.said("up")
+    assert job.command("stop-all", str(job.scratch), "--grace", "60")["ended"] == [str(job.path)]
+    end = job.exit()
+    assert (end["code"], end["reason"]) == (0, "stopped")
+
+
 def test_the_exit_file_is_never_seen_half(job: NodeJob) -> None:
     job.put("print('x' * 100)\nraise SystemExit(7)").start()
     path = Path(job.folder.exit)

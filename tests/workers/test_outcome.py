@@ -22,7 +22,8 @@ def history(*parts: tuple[R, float]) -> list[outcome.Exit]:
         ([(R.STOPPED_UNSAVED, 1), (R.DISK_FULL, 2)], S.FAILED, R.DISK_FULL, "n1"),
         ([(R.COMPLETED, 1), (R.SUPERVISOR_LOST, 9)], S.FAILED, R.SUPERVISOR_LOST, "n1"),
         ([(R.PEER_ENDED, 2), (R.PEER_ENDED, 1)], S.FAILED, R.PEER_ENDED, "n1"),
-        ([(R.STOPPED, 2), (R.STOPPED, 1)], S.FAILED, R.RANK_FAILED, "n1"),
+        ([(R.STOPPED, 2), (R.STOPPED, 1)], S.STOPPED, R.STOPPED, ""),
+        ([(R.STOPPED_UNSAVED, 2), (R.STOPPED, 1)], S.FAILED, R.STOPPED_UNSAVED, "n0"),
     ],
 )
 def test_how_a_run_ends_that_nobody_stopped(parts, state: S, reason: R, node: str) -> None:

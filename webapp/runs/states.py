@@ -30,8 +30,9 @@ TRANSITIONS: dict[str, frozenset[str]] = {
     S.DRAFT: frozenset({S.QUEUED}),
     S.QUEUED: frozenset({S.PREPARING, S.STOPPED, S.FAILED}),
     S.PREPARING: frozenset({S.STARTING, S.STOPPING, S.FAILED}),
-    S.STARTING: frozenset({S.RUNNING, S.STOPPING, S.SUCCEEDED, S.FAILED}),
-    S.RUNNING: frozenset({S.STOPPING, S.SUCCEEDED, S.FAILED}),
+    # stopped without stopping: somebody asked for it on a node
+    S.STARTING: frozenset({S.RUNNING, S.STOPPING, S.SUCCEEDED, S.STOPPED, S.FAILED}),
+    S.RUNNING: frozenset({S.STOPPING, S.SUCCEEDED, S.STOPPED, S.FAILED}),
     S.STOPPING: frozenset({S.STOPPED, S.SUCCEEDED, S.FAILED}),
     S.SUCCEEDED: frozenset(),
     S.STOPPED: frozenset({S.QUEUED}),

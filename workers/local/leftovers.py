@@ -10,9 +10,14 @@ from pathlib import Path
 
 from .say import say
 
+GRACE_SECONDS = 30  # for the step in hand and its save; the sample models need a third of it
+
 
 async def stop_training(scratches: Iterable[Path]) -> None:
-    """End every job below these scratch folders and return when none is left."""
+    """End every job below these scratch folders, with a save where there is time, and return when none is left.
+
+    All hosts are asked at once: ranks that train together save together.
+    """
     await asyncio.gather(*(_stop(scratch) for scratch in scratches if scratch.is_dir()))
 
 
@@ -23,6 +28,8 @@ async def _stop(scratch: Path) -> None:
         "training",
         "stop-all",
         str(scratch),
+        "--grace",
+        str(GRACE_SECONDS),
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
