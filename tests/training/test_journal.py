@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from training.journal import Journal, write_whole
+from training.journal import Journal, tail, write_whole
 from training.spec.events import parse
 
 
@@ -79,10 +79,21 @@ def test_a_torn_write_leaves_no_half_line(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == b"first\n"
 
 
-def test_a_line_that_no_event_holds_is_left_out_of_the_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"not an event",
+        b"[" * 200_000,
+        b"9" * 5000,
+        b'{"seq": 1e999, "at": 1, "kind": "log", "data": {}}',
+        b'{"seq": 7, "at": ' + b"9" * 400 + b', "kind": "log", "data": {}}',
+    ],
+    ids=["words", "nesting", "digits", "infinite", "large"],
+)
+def test_a_line_that_no_event_holds_is_left_out_of_the_count(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "events.jsonl"
     Journal(path).emit("phase")
     with open(path, "ab") as file:
-        file.write(b"not an event\n")
+        file.write(line + b"\n")
     Journal(path).emit("phase")
-    assert [parse(line).seq for line in path.read_bytes().splitlines() if line[:1] == b"{"] == [1, 2]
+    assert [event.seq for event in tail(path)] == [1, 2]

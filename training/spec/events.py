@@ -87,7 +87,7 @@ def parse(line: str | bytes) -> Event:
         event = Event(
             int(raw["seq"]), float(raw["at"]), str(raw["kind"]), None if step is None else int(step), raw["data"]
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadLine(
             f"not an event: {bytes(line[:200], 'utf-8') if isinstance(line, str) else line[:200]!r}"
         ) from error
