@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from . import ending, processes
@@ -54,19 +55,32 @@ def stop_all(argv: list[str]) -> int:
     scratch = options.scratch.resolve()
     folders = jobs_below(scratch)
     if options.grace:
-        _ask_all(scratch, folders, options.grace)
-    left = [process for folder in folders for process in kill(JobFolder(PurePosixPath(folder)))]
-    print(json.dumps({"ended": [str(f) for f in folders], "processes": [process.pid for process in left]}))
-    return 1 if left else 0
+        _ask_all(folders, options.grace)
+    left: list[Identity] = []
+    ended = []
+    for folder in folders:
+        try:
+            left += kill(JobFolder(PurePosixPath(folder)))
+            ended.append(str(folder))
+        except (OSError, ValueError) as error:  # one that is stuck or damaged saves no other
+            print(f"stop-all: {folder}: {error}", file=sys.stderr)
+    print(json.dumps({"ended": ended, "processes": [process.pid for process in left]}))
+    return 1 if left or len(ended) < len(folders) else 0
 
 
-def _ask_all(scratch: Path, folders: list[Path], grace: float) -> None:
+def _ask_all(folders: list[Path], grace: float) -> None:
     """Ask for a stop with a save and wait until all have ended, at most `grace` seconds."""
     for folder in folders:
-        term(JobFolder(PurePosixPath(folder)))
+        with suppress(OSError, ValueError):  # the kill that follows meets it again, and says so
+            term(JobFolder(PurePosixPath(folder)))
     deadline = time.monotonic() + grace
-    while time.monotonic() < deadline and jobs_below(scratch):
+    while time.monotonic() < deadline and any(_lives(JobFolder(PurePosixPath(folder))) for folder in folders):
         time.sleep(processes.POLL_SECONDS)
+
+
+def _lives(folder: JobFolder) -> bool:
+    """One whose supervisor vanished never says that it has ended, and is waited for no longer than its processes."""
+    return PidFile(folder).supervisor() is not None or bool(processes.of_job(Path(folder.path)))
 
 
 def term(folder: JobFolder) -> list[Identity]:

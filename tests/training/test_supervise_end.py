@@ -166,6 +166,23 @@ def test_stop_all_with_a_grace_lets_a_job_end_by_itself(job: NodeJob) -> None:
     assert (end["code"], end["reason"]) == (0, "stopped")
 
 
+def test_stop_all_goes_on_past_a_job_that_can_not_be_ended(job: NodeJob, tmp_path: Path) -> None:
+    second = NodeJob(tmp_path, run=2).put(WAITS)
+    for each in (job.put(WAITS), second):
+        each.start()
+        each.said("up")
+    kill9(job.supervisor())
+    until(lambda: job.status()["state"] == "lost")
+    in_the_way = job.path / ".exit.json"
+    in_the_way.unlink()
+    in_the_way.mkdir()
+    answer = call("stop-all", str(job.scratch))
+    assert (answer.returncode, json.loads(answer.stdout)) == (1, {"ended": [str(second.path)], "processes": []})
+    assert str(job.path) in answer.stderr
+    assert job.status()["processes"] == []
+    assert second.status()["state"] == "ended"
+
+
 def test_the_exit_file_is_never_seen_half(job: NodeJob) -> None:
     job.put("print('x' * 100)\nraise SystemExit(7)").start()
     path = Path(job.folder.exit)
