@@ -1,6 +1,6 @@
 """A private PostgreSQL for as long as a command runs: python -m tests.postgres COMMAND...
 
-The command gets SHARDBOARD_DATABASE_URL. As root the server runs as the user postgres, since it refuses root.
+The command gets SHARDBOARD_DATABASE_URL. As root the server runs as nobody, since it refuses root.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-USER = "postgres"
+USER = "postgres"  # within the server
+UNPRIVILEGED = ("nobody", "nogroup")  # on every Debian; a user postgres is only where its package was set up whole
 
 
 class Missing(RuntimeError):
@@ -30,7 +31,7 @@ def server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="shardboard-postgres-") as name:
         folder, port = Path(name), _free_port()
         if os.geteuid() == 0:
-            owner = pwd.getpwnam(USER)
+            owner = pwd.getpwnam(UNPRIVILEGED[0])
             os.chown(folder, owner.pw_uid, owner.pw_gid)
         data = folder / "data"
         # nothing here outlives the tests: no wait for the disk
@@ -56,7 +57,8 @@ def binaries() -> Path:
 def _run(*command: str | Path) -> None:
     words = [str(word) for word in command]
     if os.geteuid() == 0:
-        words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--init-groups", *words]
+        user, group = UNPRIVILEGED
+        words = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", *words]
     done = subprocess.run(words, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stdout}")
