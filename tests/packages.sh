@@ -5,12 +5,13 @@ export PATH=$PATH:/usr/sbin:/sbin
 
 declare -A package=(
   [chromium]=chromium [curl]=curl [sshd]=openssh-server [ip]=iproute2 [iptables]=iptables [jq]=jq
-  [initdb]=postgresql [DejaVuSans.ttf]=fonts-dejavu-core
+  [initdb]=postgresql [DejaVuSans.ttf]=fonts-dejavu-core [libatomic.so.1]=libatomic1
 )
 there() {
   case $1 in
     initdb) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null;;
     DejaVuSans.ttf) [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ];;
+    libatomic.so.1) compgen -G '/usr/lib/*/libatomic.so.1' >/dev/null;;  # what Playwright's own Node needs
     *) command -v "$1" >/dev/null;;
   esac
 }

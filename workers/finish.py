@@ -128,6 +128,8 @@ def exit_of(status: Answer) -> Answer | None:
 def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None:
     text = " ".join([verdict.text, *(f"Not proven empty: {error}" for error in settled.errors.values())]).strip()
     with transaction.atomic():
+        if verdict.state == RunState.SUCCEEDED:
+            _tell_of_training(run, attempt)
         moved = lifecycle.move(
             run, verdict.state, actor="worker", cause=text, attempt=attempt, reason=verdict.reason, text=text
         )
@@ -136,6 +138,13 @@ def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None
         _close_streams(attempt, settled)
         if verdict.state == RunState.SUCCEEDED and run.parsed_recipe().export.at_end:
             _export(run, attempt)
+
+
+def _tell_of_training(run: Run, attempt: Attempt) -> None:
+    """A run so short that its end was seen before its beginning: its history has both."""
+    attempt.refresh_from_db(fields=["world_size"])
+    if run.state == RunState.STARTING and attempt.world_size:
+        lifecycle.move(run, RunState.RUNNING, actor="worker", cause=f"{attempt.world_size} ranks had begun")
 
 
 def _close_streams(attempt: Attempt, settled: Settled) -> None:

@@ -16,6 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from tests.namespaces import own_mounts
 from tests.training import sharded
 from training.export import cli, proof, prove
 from training.export.outcome import Failure
@@ -102,7 +103,7 @@ def test_a_disk_that_fills_up_midway_leaves_nothing(export_job, tmp_path, inodes
     script = FILL.format(
         inodes=inodes, mount=mount, python=sys.executable, recipe=tmp_path / "recipe.json", listing=tmp_path / "left"
     )
-    command = ["unshare", "--mount", "--propagation", "private", "bash", "-c", script]
+    command = [*own_mounts(), "bash", "-c", script]
     run = subprocess.run(command, cwd=sharded.ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stderr
     assert events(job)[-1].data["reason"] == "disk_full", run.stderr

@@ -119,3 +119,9 @@ def test_a_broken_build_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="broken"):
         place.make(tmp_path / "out", build, complete=data.COMPLETE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_form_feed_is_no_line() -> None:
+    text = 'def f():\n    pass\n\x0c\ndef g(a):\n    """Twice."""\n    return a * 2\n'
+    (found,) = stdlib.functions("m", text)
+    assert found.code == "def g(a):\n    return a * 2"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.namespaces import own_mounts
 from training.spec.events import parse
 
 from .nodejobs import ROOT, NodeJob
@@ -41,7 +42,7 @@ def test_the_exit_is_told_on_a_full_disk(tmp_path: Path) -> None:
     mounted.rename(prepared)
     mounted.mkdir()
     words = [str(mounted), str(prepared), sys.executable, str(job.path)]
-    command = ["unshare", "-m", "--propagation", "private", "sh", "-c", SCRIPT, "sh", *words]
+    command = [*own_mounts(), "sh", "-c", SCRIPT, "sh", *words]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)}
     )

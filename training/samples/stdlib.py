@@ -40,7 +40,7 @@ def functions(module: str, text: str) -> Iterator[Function]:
         tree = ast.parse(text)
     except SyntaxError:
         return
-    lines = text.splitlines()
+    lines = text.split("\n")  # as the parser counts: a form feed ends no line
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and len(node.body) > 1:
             docstring = ast.get_docstring(node)
