@@ -13,6 +13,7 @@ from tests import postgres
 from workers.local import broker
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests stay in one process when several run: the started service and real ranks are shared.
 
