@@ -117,7 +117,7 @@ def _sshd(folder: Path, namespace: str, key: Path, number: int, address: str, di
     # `exec` keeps the pid: the process that Popen knows is the sshd inside the namespaces.
     mount = 'mkdir -p /scratch && mount -t tmpfs -o size="$1" tmpfs /scratch && shift'
     script = mount + ' && exec /usr/sbin/sshd -D -e -f /dev/null "$@"'
-    argv = ["ip", "netns", "exec", namespace, *own_mounts(),
+    argv = ["nsenter", f"--net=/run/netns/{namespace}", *own_mounts(),
             "bash", "-c", script, "sshd", disk, *flags]  # fmt: skip
     with (folder / f"sshd_{number}.log").open("wb") as log:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
