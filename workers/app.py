@@ -15,9 +15,12 @@ django.setup()
 
 from django.conf import settings  # noqa: E402  settings come with django.setup()
 
+from .delivery import outlive_redis  # noqa: E402
+
 SWEEP = "workers.sweep"
 SWEEP_SECONDS = 5.0
 
+outlive_redis()
 app = Celery("shardboard", broker=settings.REDIS_URL, include=["workers.tasks"])
 app.conf.update(
     task_acks_late=True,

@@ -146,11 +146,14 @@ def test_a_killed_worker_and_a_killed_follower_lose_nothing(world: World, servic
 
 
 def test_a_redis_that_goes_and_comes_loses_nothing(world: World, service: Service, redis: Redis) -> None:
-    run = begun(world, service)
-    redis.stop()
-    wait(run, lambda r, at=run.step: r.step > at + 10, service)  # rows need no Redis
-    redis.start()
+    run = begun(world, service, steps=250)
+    for _ in range(3):
+        redis.stop()
+        wait(run, lambda r, at=run.step: r.step > at + 10, service)  # rows need no Redis
+        redis.start()
+        wait(run, lambda r, at=run.step: r.step > at + 10, service)
     finished(run, service, world)
+    assert {name: child.poll() for name, child in service.children.items()} == dict.fromkeys(COMMANDS)
 
 
 def test_a_worker_killed_while_it_launches_leaves_no_orphan(world: World, service: Service) -> None:
