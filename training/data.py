@@ -16,7 +16,7 @@ from datasets import Dataset, Features, Value
 from datasets.exceptions import DatasetGenerationError
 
 from .spec.lint import Problem, Refused
-from .spec.recipe import Data
+from .spec.sections.data import Data
 
 BOM = b"\xef\xbb\xbf"
 MESSAGE = [{"role": Value("string"), "content": Value("string")}]

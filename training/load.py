@@ -12,7 +12,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 from .cpu_fsdp import accelerator_present
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused
-from .spec.recipe import Model, Recipe
+from .spec.recipe import Recipe
+from .spec.sections.model import Model
 
 
 def load_tokenizer(job: TrainJob) -> PreTrainedTokenizerBase:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from training.data import BadData, load
-from training.spec.recipe import Data
+from training.spec.sections.data import Data
 
 CHAT = Data()
 TEXT = Data(format="text", text_field="content")

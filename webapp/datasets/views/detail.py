@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from training.spec.lint import Refused
-from training.spec.recipe import Data
+from training.spec.sections.data import Data
 from webapp.runs.models import ModelSource, Run
 
 from ..models import Dataset, Version

@@ -1,0 +1,62 @@
+"""What the recipe can already say and training does not do: refused, so that no field is silently ignored.
+
+An entry goes when its field is honoured.
+"""
+
+from __future__ import annotations
+
+from .recipe import Recipe
+
+UNREADY = (
+    "data.format=prompt-completion",
+    "data.on_long",
+    "data.packing_strategy",
+    "data.template",
+    "data.test_share",
+    "data.train_on",
+    "checkpoints.asynchronous",
+    "checkpoints.at_end",
+    "checkpoints.every_minutes",
+    "checkpoints.timeout_seconds",
+    "data.test",
+    "data.train",
+    "export.adapter",
+    "export.shard_gigabytes",
+    "fsdp.backward_prefetch",
+    "fsdp.forward_prefetch",
+    "fsdp.sharding=HYBRID_SHARD",
+    "fsdp.sharding=NO_SHARD",
+    "fsdp.weights",
+    "fsdp.wrap_policy",
+    "limits.hang_seconds",
+    "limits.hours",
+    "limits.restarts",
+    "master_weights",
+    "method.kind",
+    "model.name",
+    "model.revision",
+    "optimisation.betas",
+    "optimisation.epochs",
+    "optimisation.epsilon",
+    "optimisation.warmup_steps",
+    "precision=fp16",
+    "trackers.names",
+)
+
+
+def unready(recipe: Recipe) -> list[str]:
+    """Return the fields, as `section.field`, that ask for what training does not do."""
+    found = []
+    for entry in UNREADY:
+        field, _, value = entry.partition("=")
+        asked, usual = _at(recipe, field), _at(Recipe(), field)
+        if asked == value if value else asked != usual:
+            found.append(field)
+    return found
+
+
+def _at(recipe: Recipe, field: str) -> object:
+    found: object = recipe
+    for name in field.split("."):
+        found = getattr(found, name)
+    return found
