@@ -16,8 +16,8 @@ REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.t
 # Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser.
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
-# Two processes: most tests wait for others much of their time.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Two processes: most tests wait for others much of their time. In the order given, longest groups first.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo up test check constraints bench-latency bench-demo screenshots clean
 .DELETE_ON_ERROR:
