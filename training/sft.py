@@ -19,7 +19,6 @@ import transformers
 from transformers import PreTrainedModel
 
 from . import data
-from .callbacks import Brake, Narrator
 from .cpu_fsdp import accelerator_present, shard_on_cpu
 from .endings import print_error, reason_for, sentence
 from .journal import Journal
@@ -33,6 +32,8 @@ from .spec.folder import JobFolder
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused, problems_on
 from .trainer import Sft, arguments
+from .watch.brake import Brake
+from .watch.narrator import Narrator
 
 GOOD = (Reason.COMPLETED, Reason.STOPPED)
 

@@ -8,11 +8,11 @@ import torch
 from transformers import PrinterCallback, Trainer
 from trl import SFTConfig, SFTTrainer
 
-from .callbacks import Brake
 from .journal import Journal
 from .saver import Saver
 from .spec.events import Kind
 from .spec.job import TrainJob
+from .watch.brake import Brake
 
 
 def arguments(job: TrainJob, *, accelerator: bool) -> SFTConfig:

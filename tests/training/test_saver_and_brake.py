@@ -13,12 +13,12 @@ import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
 from training import checkpoints
-from training.callbacks import Brake
 from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
 from training.saver import Saver
 from training.spec.faults import Reason
+from training.watch.brake import Brake
 
 
 @pytest.fixture
