@@ -19,6 +19,7 @@ import transformers
 from transformers import PreTrainedModel
 
 from . import data
+from .arguments import arguments
 from .cpu_fsdp import accelerator_present, shard_on_cpu
 from .endings import print_error, reason_for, sentence
 from .journal import Journal
@@ -31,7 +32,7 @@ from .spec.faults import SENTENCES, Reason
 from .spec.folder import JobFolder
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused, problems_on
-from .trainer import Sft, arguments
+from .trainer import Sft
 from .watch.brake import Brake
 from .watch.narrator import Narrator
 

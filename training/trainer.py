@@ -6,50 +6,12 @@ from typing import Any
 
 import torch
 from transformers import PrinterCallback, Trainer
-from trl import SFTConfig, SFTTrainer
+from trl import SFTTrainer
 
 from .journal import Journal
 from .saver import Saver
 from .spec.events import Kind
-from .spec.job import TrainJob
 from .watch.brake import Brake
-
-
-def arguments(job: TrainJob, *, accelerator: bool) -> SFTConfig:
-    """Return the Trainer's arguments. Making them brings the process group up."""
-    recipe = job.recipe
-    how = recipe.optimisation
-    return SFTConfig(
-        output_dir=job.checkpoints,
-        use_cpu=not accelerator,
-        bf16=recipe.precision == "bf16",
-        optim=how.optimizer,
-        learning_rate=how.learning_rate,
-        lr_scheduler_type=how.schedule,
-        warmup_steps=how.warmup_ratio,
-        weight_decay=how.weight_decay,
-        max_grad_norm=how.max_grad_norm,
-        per_device_train_batch_size=how.per_device_batch,
-        per_device_eval_batch_size=how.per_device_batch,
-        gradient_accumulation_steps=how.accumulation,
-        max_steps=how.max_steps,
-        seed=how.seed,
-        data_seed=how.seed,
-        max_length=recipe.data.max_length,
-        packing=recipe.data.packing,
-        logging_steps=how.log_every,
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
-        eval_strategy="steps" if how.evaluate_every and job.test else "no",
-        eval_steps=how.evaluate_every or None,
-        save_strategy="steps",
-        save_steps=recipe.checkpoints.every_steps,
-        save_total_limit=None,  # the Trainer would delete the last complete one for a torn one
-        activation_checkpointing=False,  # FSDP's own does it: accelerate.yaml is the one place
-        dataloader_pin_memory=accelerator,
-        report_to="none",
-        disable_tqdm=True,
-    )
 
 
 class Sft(SFTTrainer):

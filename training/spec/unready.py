@@ -35,10 +35,7 @@ UNREADY = (
     "method.kind",
     "model.name",
     "model.revision",
-    "optimisation.betas",
     "optimisation.epochs",
-    "optimisation.epsilon",
-    "optimisation.warmup_steps",
     "precision=fp16",
     "trackers.names",
 )
