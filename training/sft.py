@@ -98,8 +98,6 @@ def check_launch(job: TrainJob) -> bool:
     if found := problems_on(job.recipe, accelerator=accelerator):
         raise Refused(found)
     if not accelerator:
-        if os.environ.get("WORLD_SIZE", "1") == "1":
-            raise Refused([Problem("launch", "sharding on CPU needs two ranks", "Take a node more, or a rank.")])
         shard_on_cpu()
     return accelerator
 

@@ -59,30 +59,30 @@ class Attempts:
     @cached_property
     def unbroken(self) -> Ended:
         """Two nodes of one rank, private disks, saved at 2, 4 and 6, of which two are kept."""
-        return self._ended(self._launch("unbroken", nodes=2), checkpoints={"every_steps": 2})
+        return self._ended(self.launch("unbroken", nodes=2), checkpoints={"every_steps": 2})
 
     @cached_property
     def one_node(self) -> Ended:
         """The same on one node of two ranks, evaluated on the way."""
-        launch = self._launch("one", nodes=1, processes=2)
+        launch = self.launch("one", nodes=1, processes=2)
         return self._ended(launch, optimisation={"evaluate_every": 3})
 
     @cached_property
     def resumed(self) -> Ended:
         """Two nodes with a shared disk go on from the unbroken attempt's step 4, brought together there."""
-        launch = self._launch("resumed", nodes=2, shared=True)
+        launch = self.launch("resumed", nodes=2, shared=True)
         bring_together(self.unbroken, 4, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-4")
         return self._ended(launch, attempt=2, resume=(1, 4))
 
     @cached_property
     def non_finite(self) -> Ended:
-        launch = self._launch("nan", nodes=1, processes=2, model=self.poisoned)
+        launch = self.launch("nan", nodes=1, processes=2, model=self.poisoned)
         return self._ended(launch, limits={"non_finite_steps": 2}, checkpoints={"every_steps": 1})
 
     @cached_property
     def stopped(self) -> Ended:
         """Asked to stop after its first metrics, on the node that is not the first."""
-        launch = self._launch("stopped", nodes=2)
+        launch = self.launch("stopped", nodes=2)
         return self._ended(
             launch, meanwhile=stop_second_node, optimisation={"max_steps": 5000}, checkpoints={"every_steps": 5000}
         )
@@ -90,17 +90,17 @@ class Attempts:
     @cached_property
     def refused(self) -> Ended:
         """Asked to go on from a checkpoint that has only one node's part."""
-        launch = self._launch("refused", nodes=1, processes=2)
+        launch = self.launch("refused", nodes=1, processes=2)
         part = self.unbroken.checkpoints[0] / "checkpoint-4"
         shutil.copytree(part, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-4")
         return self._ended(launch, attempt=2, resume=(1, 4))
 
     def full_disk(self, scratch: Path) -> Ended:
         """Saves each step on a disk that the caller made too small for two checkpoints."""
-        launch = self._launch("full", nodes=1, processes=2, root=scratch)
+        launch = self.launch("full", nodes=1, processes=2, root=scratch)
         return self._ended(launch, checkpoints={"every_steps": 2})
 
-    def _launch(
+    def launch(
         self,
         name: str,
         *,
