@@ -36,7 +36,7 @@ from .trainer import Sft
 from .watch.brake import Brake
 from .watch.narrator import Narrator
 
-GOOD = (Reason.COMPLETED, Reason.STOPPED)
+GOOD = (Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT)
 
 
 def main(argv: list[str]) -> int:
@@ -69,7 +69,8 @@ def train(job: TrainJob, journal: Journal) -> int:
     tokenizer = load_tokenizer(job)
     model = load_model(job, tokenizer)
     tell(story, "tokenising")
-    brake = Brake(stop_request(job), job.recipe.limits.non_finite_steps, ranks)
+    limits = job.recipe.limits
+    brake = Brake(stop_request(job), limits.non_finite_steps, ranks, hours=limits.hours)
     trainer = Sft(
         model=model,
         args=args,

@@ -9,9 +9,9 @@ from typing import Any
 from training.spec.faults import SENTENCES, Reason
 from webapp.runs.states import RunState
 
-CLEAN = frozenset({Reason.COMPLETED, Reason.STOPPED})
+CLEAN = frozenset({Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT})
 # What a node says when it only was dragged along, or when we ended it.
-DRAGGED = frozenset({Reason.PEER_ENDED, Reason.STOPPED, Reason.STOPPED_UNSAVED, Reason.COMPLETED})
+DRAGGED = CLEAN | {Reason.PEER_ENDED, Reason.STOPPED_UNSAVED}
 # In a stop these are faults of their own; the others are what an impatient end looks like.
 FAULTS = frozenset({Reason.NON_FINITE, Reason.OUT_OF_GPU_MEMORY, Reason.DISK_FULL, Reason.DATA, Reason.CONFIGURATION})
 
@@ -48,6 +48,8 @@ def of_ended(exits: Sequence[Exit]) -> Verdict:
     reasons = {e.reason for e in exits}
     if reasons == {Reason.COMPLETED}:
         return Verdict(RunState.SUCCEEDED, Reason.COMPLETED, SENTENCES[Reason.COMPLETED])
+    if reasons <= CLEAN and Reason.TIME_LIMIT in reasons:
+        return Verdict(RunState.STOPPED, Reason.TIME_LIMIT, SENTENCES[Reason.TIME_LIMIT])
     if reasons <= CLEAN:
         text = f"{SENTENCES[Reason.STOPPED]}; asked for on a node, not here"
         return Verdict(RunState.STOPPED, Reason.STOPPED, text)

@@ -134,3 +134,31 @@ def test_a_stop_at_a_non_finite_step_is_unsaved(ranks: Ranks, tmp_path: Path) ->
     brake.stop.touch()
     control = stepped(brake, 1, False)
     assert (control.should_save, control.should_training_stop, brake.reason) == (False, True, Reason.STOPPED_UNSAVED)
+
+
+def limited(ranks: Ranks, tmp_path: Path, seconds: list[float]) -> Brake:
+    """A brake of half an hour that began at 100 s; `seconds`: what its clock says at each step."""
+    times = iter([100.0, *seconds])
+    brake = Brake(tmp_path / "stop", 3, ranks, hours=0.5, clock=lambda: next(times))
+    brake.on_train_begin(None, TrainerState(), TrainerControl())
+    return brake
+
+
+def test_after_its_hours_it_saves_and_stops(ranks: Ranks, tmp_path: Path) -> None:
+    brake = limited(ranks, tmp_path, [1899.0, 1900.0])
+    early, late = stepped(brake, 1, True), stepped(brake, 2, True)
+    assert not early.should_training_stop
+    assert (late.should_save, late.should_training_stop, brake.reason) == (True, True, Reason.TIME_LIMIT)
+
+
+def test_over_at_the_last_step_it_is_completed(ranks: Ranks, tmp_path: Path) -> None:
+    brake = limited(ranks, tmp_path, [5000.0])
+    stepped(brake, 10, True)
+    assert brake.reason == Reason.COMPLETED
+
+
+def test_over_at_a_non_finite_step_it_goes_on_to_one_that_can_be_saved(ranks: Ranks, tmp_path: Path) -> None:
+    brake = limited(ranks, tmp_path, [1900.0, 1901.0])
+    odd, fine = stepped(brake, 1, False), stepped(brake, 2, True)
+    assert (odd.should_save, odd.should_training_stop) == (False, False)
+    assert (fine.should_save, fine.should_training_stop, brake.reason) == (True, True, Reason.TIME_LIMIT)

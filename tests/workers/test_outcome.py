@@ -23,6 +23,9 @@ def history(*parts: tuple[R, float]) -> list[outcome.Exit]:
         ([(R.COMPLETED, 1), (R.SUPERVISOR_LOST, 9)], S.FAILED, R.SUPERVISOR_LOST, "n1"),
         ([(R.PEER_ENDED, 2), (R.PEER_ENDED, 1)], S.FAILED, R.PEER_ENDED, "n1"),
         ([(R.STOPPED, 2), (R.STOPPED, 1)], S.STOPPED, R.STOPPED, ""),
+        # only the first node's ranks know why all saved
+        ([(R.TIME_LIMIT, 2), (R.COMPLETED, 1)], S.STOPPED, R.TIME_LIMIT, ""),
+        ([(R.TIME_LIMIT, 1), (R.DISK_FULL, 2)], S.FAILED, R.DISK_FULL, "n1"),
         ([(R.STOPPED_UNSAVED, 2), (R.STOPPED, 1)], S.FAILED, R.STOPPED_UNSAVED, "n0"),
     ],
 )
@@ -38,6 +41,7 @@ def test_how_a_run_ends_that_nobody_stopped(parts, state: S, reason: R, node: st
         ([(R.STOPPED, 1), (R.STOPPED, 2)], S.STOPPED, R.STOPPED),
         ([(R.COMPLETED, 1), (R.COMPLETED, 2)], S.SUCCEEDED, R.COMPLETED),
         ([(R.COMPLETED, 1), (R.STOPPED, 2)], S.STOPPED, R.STOPPED),
+        ([(R.TIME_LIMIT, 1), (R.COMPLETED, 2)], S.STOPPED, R.STOPPED),
         ([(R.STOPPED, 1), (R.STOPPED_UNSAVED, 2)], S.STOPPED, R.STOPPED_UNSAVED),
         ([(R.KILLED_BY_HOST, 1), (R.RANK_FAILED, 2)], S.STOPPED, R.STOPPED_UNSAVED),
         ([(R.STOPPED_UNSAVED, 1), (R.DISK_FULL, 2)], S.FAILED, R.DISK_FULL),

@@ -11,6 +11,7 @@ class Reason(StrEnum):
     COMPLETED = "completed"
     STOPPED = "stopped"  # asked for by a person, state saved
     STOPPED_UNSAVED = "stopped_unsaved"  # asked for, but ended before a save
+    TIME_LIMIT = "time_limit"  # limits.hours, state saved
     NON_FINITE = "non_finite"
     OUT_OF_GPU_MEMORY = "out_of_gpu_memory"
     KILLED_BY_HOST = "killed_by_host"  # signal 9 that we did not send
@@ -31,6 +32,7 @@ SENTENCES = {
     Reason.COMPLETED: "finished",
     Reason.STOPPED: "stopped on request, state saved",
     Reason.STOPPED_UNSAVED: "stopped on request, the step in hand not saved",
+    Reason.TIME_LIMIT: "the hours given to it are over, state saved",
     Reason.NON_FINITE: "the loss was not a finite number for too many steps",
     Reason.OUT_OF_GPU_MEMORY: "a GPU ran out of memory",
     Reason.KILLED_BY_HOST: "killed by the host, probably out of memory",

@@ -29,7 +29,6 @@ UNREADY = (
     "fsdp.weights",
     "fsdp.wrap_policy",
     "limits.hang_seconds",
-    "limits.hours",
     "limits.restarts",
     "master_weights",
     "method.kind",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +13,34 @@ from transformers import TrainerCallback
 from ..ranks import Ranks
 from ..spec.faults import Reason
 
+HOUR = 3600.0
+
 
 class Brake(TrainerCallback):
-    """Ends training at the end of a step: on request, with a save, or when the loss stays non-finite, without.
+    """Ends training at the end of a step: on request or after so many hours, with a save; for lost weights, without.
 
-    A request is the file `stop` or a TERM; it may reach any one rank, and all act on it at the same step.
+    A request is the file `stop` or a TERM; it may reach any one rank, and all act on it at the same step. So do they
+    when the hours are over by the clock of one of them. `limit`: steps in a row with a non-finite loss. `hours` count
+    from the first step of this attempt; 0: without end. `clock`: seconds, of which only differences count.
     """
 
-    def __init__(self, stop: Path, limit: int, ranks: Ranks):
+    def __init__(
+        self,
+        stop: Path,
+        limit: int,
+        ranks: Ranks,
+        *,
+        hours: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         self.stop = stop
         self.limit = limit
         self.ranks = ranks
         self.reason = Reason.COMPLETED
         self.streak = 0
+        self._hours = hours
+        self._clock = clock
+        self._over = float("inf")
         self._terminated = False
         self._non_finite = False
 
@@ -39,13 +56,20 @@ class Brake(TrainerCallback):
         """Take note of this rank's loss of one forward pass."""
         self._non_finite |= not finite
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._hours:
+            self._over = self._clock() + self._hours * HOUR
+
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        asked, odd = self.ranks.any([self._terminated or self.stop.exists(), self._non_finite])
+        asked, odd, over = self.ranks.any(
+            [self._terminated or self.stop.exists(), self._non_finite, self._clock() >= self._over]
+        )
         self._non_finite = False
         self.streak = self.streak + 1 if odd else 0
-        if asked and state.global_step < state.max_steps:
+        # weights that are lost now may be sound again at the next step, and then there is something to save
+        if (asked or (over and not odd)) and state.global_step < state.max_steps:
             control.should_save = control.should_training_stop = True
-            self.reason = Reason.STOPPED
+            self.reason = Reason.STOPPED if asked else Reason.TIME_LIMIT
         if self.streak:
             control.should_save = False  # these weights are lost: the last good checkpoint must stay the newest
             self._judge(state, control)

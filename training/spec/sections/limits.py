@@ -8,7 +8,9 @@ from .base import Section
 
 
 class Limits(Section):
-    hours: float = Field(0.0, ge=0, le=8760, description="Hours of training after which it saves and stops; 0: none.")
+    hours: float = Field(
+        0.0, ge=0, le=8760, description="Hours of training in one attempt after which it saves and stops; 0: none."
+    )
     non_finite_steps: int = Field(
         3, ge=1, description="Stop after this many steps in a row with NaN or infinite loss or gradient."
     )
