@@ -25,8 +25,8 @@ from .endings import print_error, reason_for, sentence
 from .journal import Journal
 from .load import load_model, load_tokenizer
 from .ranks import Ranks
-from .resume import check_resume
-from .saver import Saver
+from .saving.resume import check_resume
+from .saving.saver import Saver
 from .spec.events import Kind
 from .spec.faults import SENTENCES, Reason
 from .spec.folder import JobFolder

@@ -9,7 +9,7 @@ from transformers import PrinterCallback, Trainer
 from trl import SFTTrainer
 
 from .journal import Journal
-from .saver import Saver
+from .saving.saver import Saver
 from .spec.events import Kind
 from .watch.brake import Brake
 

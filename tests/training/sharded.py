@@ -47,7 +47,7 @@ def make(out: Path) -> Path:
 
 def sign(checkpoint: Path, nodes: int) -> None:
     """Write the manifests as if each rank were a node; rank 0 has all that is common."""
-    from training.checkpoints import Manifest, file_names, measure, shard_rank, write_manifest
+    from training.saving.checkpoints import Manifest, file_names, measure, shard_rank, write_manifest
 
     names = file_names(checkpoint)
     for node in range(nodes):

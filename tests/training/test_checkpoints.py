@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from training import checkpoints
-from training.checkpoints import Manifest
+from training.saving import checkpoints
+from training.saving.checkpoints import Manifest
 from training.spec.folder import hold_name
 
 FILES = {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.training.attempts import Attempts, bring_together
 from tests.training.launch import of_kind
-from training import checkpoints
+from training.saving import checkpoints
 
 pytestmark = pytest.mark.ranks
 

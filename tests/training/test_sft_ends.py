@@ -6,7 +6,7 @@ import pytest
 
 from tests.training.attempts import Attempts
 from tests.training.launch import of_kind
-from training import checkpoints
+from training.saving import checkpoints
 from training.spec.events import number
 
 pytestmark = pytest.mark.ranks

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from training.checkpoints import FileFacts, Manifest, write_manifest
+from training.saving.checkpoints import FileFacts, Manifest, write_manifest
 from training.journal import Journal
 from training.spec.events import Kind
 from training.spec.job import TrainJob

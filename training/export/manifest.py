@@ -1,4 +1,4 @@
-"""Is every file of a checkpoint what its nodes wrote? The manifests say (training.checkpoints)."""
+"""Is every file of a checkpoint what its nodes wrote? The manifests say (training.saving.checkpoints)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from ..checkpoints import FileFacts, Manifest, read_manifest
+from ..saving.checkpoints import FileFacts, Manifest, read_manifest
 from ..spec.folder import manifest_name
 from ..spec.lint import Problem
 from .outcome import Damaged

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .spec.folder import HOLD, checkpoint_name, manifest_name
+from ..spec.folder import HOLD, checkpoint_name, manifest_name
 
 NAME = re.compile(r"checkpoint-(\d+)")
 MANIFEST = re.compile(r"manifest-(\d+)\.json")
