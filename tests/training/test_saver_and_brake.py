@@ -12,10 +12,10 @@ import pytest
 import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
-from training.saving import checkpoints
 from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
+from training.saving import checkpoints
 from training.saving.saver import Saver
 from training.spec.faults import Reason
 from training.watch.brake import Brake

@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from training.saving.checkpoints import FileFacts, Manifest, write_manifest
 from training.journal import Journal
+from training.saving.checkpoints import FileFacts, Manifest, write_manifest
 from training.spec.events import Kind
 from training.spec.job import TrainJob
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import checkpoints
 from ..journal import Journal
 from ..ranks import Ranks
 from ..spec.events import Kind
 from ..spec.job import TrainJob
 from ..spec.lint import Problem, Refused
+from . import checkpoints
 
 
 def check_resume(job: TrainJob, ranks: Ranks, journal: Journal) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from torch.distributed.checkpoint.api import CheckpointException
 
-from . import checkpoints
 from ..endings import Ended, print_error, reason_for, sentence
 from ..journal import Journal
 from ..ranks import Ranks
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.folder import checkpoint_name
+from . import checkpoints
 
 
 class Saver:
