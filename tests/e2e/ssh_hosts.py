@@ -87,7 +87,7 @@ def _host(stack: ExitStack, folder: Path, tag: str, number: int, address: str, d
     run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
     stack.callback(run, "ip", "link", "del", link)  # not left to the namespace, which the kernel frees later
     run("ip", "link", "set", link, "master", tag, "up")
-    inside = ("ip", "-n", namespace)
+    inside = ("nsenter", f"--net=/run/netns/{namespace}", "ip")  # `ip -n` wants to mount, which a chroot may not
     run(*inside, "addr", "add", f"{address}/24", "dev", "eth0")
     for device in ("lo", "eth0"):
         run(*inside, "link", "set", device, "up")
