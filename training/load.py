@@ -72,6 +72,8 @@ def _check_vocabulary(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
 
 def check_wrapping(recipe: Recipe, model: torch.nn.Module) -> None:
     """Raise Refused where the layer classes to wrap are not in the model."""
+    if recipe.fsdp.wrap_policy == "SIZE_BASED_WRAP":
+        return
     there = sorted({type(module).__name__ for module in model.modules()})
     wanted = recipe.fsdp.wrap_classes or tuple(getattr(model, "_no_split_modules", None) or ())
     if not wanted:

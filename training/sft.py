@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import datasets
 import torch.distributed as dist
@@ -29,12 +29,13 @@ from .saving.resume import check_resume
 from .saving.saver import Saver
 from .spec.events import Kind
 from .spec.faults import SENTENCES, Reason
-from .spec.folder import JobFolder
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused, problems_on
 from .trainer import Sft
 from .watch.brake import Brake
+from .watch.finish import FinishLine
 from .watch.narrator import Narrator
+from .watch.trackers import check_trackers, place_trackers, put_aside
 
 GOOD = (Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT)
 
@@ -62,6 +63,8 @@ def train(job: TrainJob, journal: Journal) -> int:
     accelerator = check_launch(job)
     story = journal if os.environ.get("RANK") == "0" else None
     quiet()
+    check_trackers(job.recipe.trackers)
+    place_trackers(job.recipe.trackers, job.folder)
     tell(story, "loading")
     args = arguments(job, accelerator=accelerator)
     ranks = Ranks(job.node_rank, args.local_process_index)
@@ -70,18 +73,19 @@ def train(job: TrainJob, journal: Journal) -> int:
     model = load_model(job, tokenizer)
     tell(story, "tokenising")
     limits = job.recipe.limits
-    brake = Brake(stop_request(job), limits.non_finite_steps, ranks, hours=limits.hours)
+    brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
     trainer = Sft(
         model=model,
         args=args,
         processing_class=tokenizer,
         train_dataset=data.load(job.train, job.recipe.data),
         eval_dataset=data.load(job.test, job.recipe.data) if job.test else None,
-        callbacks=[brake, *([Narrator(story, facts(model, ranks))] if story else [])],
+        callbacks=[FinishLine(job.recipe), brake, *([Narrator(story, facts(model, ranks))] if story else [])],
         saver=Saver(job.checkpoints, job.recipe.checkpoints.keep, ranks, journal),
         brake=brake,
         story=story,
     )
+    put_aside(trainer, story)
     brake.listen()
     trainer.train(resume_from_checkpoint=job.resume_from or None)
     if story:
@@ -101,11 +105,6 @@ def check_launch(job: TrainJob) -> bool:
     if not accelerator:
         shard_on_cpu()
     return accelerator
-
-
-def stop_request(job: TrainJob) -> Path:
-    """Return the file whose presence asks this node's ranks to stop."""
-    return Path(JobFolder(PurePosixPath(job.events).parent).stop)
 
 
 def quiet() -> None:

@@ -43,5 +43,7 @@ def _problem(folder: Path, job: TrainJob) -> str:
     if faults := checkpoints.faults(folder):
         return "; ".join(faults[:5])
     saved = checkpoints.read_manifest(folder, 0)
-    last = job.recipe.optimisation.max_steps
-    return f"it is at step {saved.step} and max_steps is {last}" if saved and saved.step >= last else ""
+    how = job.recipe.optimisation
+    if saved and not how.epochs and saved.step >= how.max_steps:  # epochs: the finishing line knows, once data is there
+        return f"it is at step {saved.step} and max_steps is {how.max_steps}"
+    return ""

@@ -63,6 +63,11 @@ class JobFolder:
         return self.path / "stop"
 
     @property
+    def tensorboard(self) -> PurePosixPath:
+        """What that tracker draws, where the recipe asks for it."""
+        return self.path / "tensorboard"
+
+    @property
     def exit(self) -> PurePosixPath:
         return self.path / "exit.json"
 
@@ -98,6 +103,11 @@ class Scratch:
 
     def export(self, run: int, export: int) -> JobFolder:
         return JobFolder(self.run(run) / "exports" / str(int(export)))
+
+
+def attempt_name(checkpoints: PurePosixPath) -> str:
+    """Return how trackers name the attempt whose checkpoints lie there, e.g. `run-41-2`."""
+    return f"run-{checkpoints.parent.parent.name}-{checkpoints.parent.name}"
 
 
 def checkpoint_name(step: int) -> str:

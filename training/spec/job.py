@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .folder import JobFolder
 from .recipe import Recipe
 
 
@@ -36,6 +38,11 @@ class TrainJob(Part):
     events: str = Field(description="This node's events.jsonl.")
     nodes: int = Field(ge=1)
     node_rank: int = Field(ge=0)
+
+    @property
+    def folder(self) -> JobFolder:
+        """This node's job folder, in which its events lie."""
+        return JobFolder(PurePosixPath(self.events).parent)
 
 
 class ExportJob(Part):

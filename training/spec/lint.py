@@ -96,6 +96,8 @@ def problems_on(recipe: Recipe, *, accelerator: bool) -> list[Problem]:
         found.append(
             Problem("model.attention", "Flash Attention 2 needs a GPU and these nodes have none", "Use auto or sdpa.")
         )
+    if recipe.precision == "fp16":
+        found.append(Problem("precision", "fp16 needs a GPU and these nodes have none", "Use fp32, or bf16."))
     if recipe.fsdp.cpu_offload:
         found.append(Problem("fsdp.cpu_offload", "there is no GPU to offload from", "Set it to false."))
     return found

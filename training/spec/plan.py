@@ -85,7 +85,11 @@ def check_nodes(recipe: Recipe, nodes: Sequence[NodeSlot]) -> None:
     if len({node.processes for node in nodes}) > 1:
         counts = ", ".join(f"{n.name} {n.processes}" for n in nodes)
         raise Refused([Problem("cluster", f"nodes differ in ranks ({counts})", "Give each the same number.")])
-    if found := problems_on(recipe, accelerator=nodes[0].accelerator):
+    found = problems_on(recipe, accelerator=nodes[0].accelerator)
+    if recipe.fsdp.version == 1 and len(nodes) == nodes[0].processes == 1:
+        why = "on one rank FSDP1 shards nothing, and torch writes no sharded checkpoint of that"
+        found.append(Problem("fsdp.version", why, "Set it to 2, or take more ranks."))
+    if found:
         raise Refused(found)
 
 
@@ -159,7 +163,7 @@ def accelerate_yaml(recipe: Recipe, nodes: Sequence[NodeSlot], rank: int, port: 
         "compute_environment": "LOCAL_MACHINE",
         "distributed_type": "FSDP",
         "use_cpu": not nodes[0].accelerator,
-        "mixed_precision": "bf16" if recipe.precision == "bf16" else "no",
+        "mixed_precision": "no" if recipe.precision == "fp32" else recipe.precision,
         "num_machines": len(nodes),
         "num_processes": sum(node.processes for node in nodes),
         "machine_rank": rank,
@@ -186,12 +190,14 @@ def fsdp_config(recipe: Recipe) -> dict[str, object]:
     }
     if fsdp.wrap_classes:
         common["fsdp_transformer_layer_cls_to_wrap"] = ",".join(fsdp.wrap_classes)
+    if fsdp.wrap_policy == "SIZE_BASED_WRAP":
+        common["fsdp_min_num_params"] = fsdp.wrap_parameters
     if fsdp.version == 2:
         return common | {"fsdp_reshard_after_forward": fsdp.sharding == "FULL_SHARD"}
     return common | {
         "fsdp_sharding_strategy": fsdp.sharding,
         "fsdp_sync_module_states": fsdp.sync_module_states,
         "fsdp_use_orig_params": True,
-        "fsdp_backward_prefetch": "BACKWARD_PRE",
-        "fsdp_forward_prefetch": False,
+        "fsdp_backward_prefetch": fsdp.backward_prefetch,
+        "fsdp_forward_prefetch": fsdp.forward_prefetch,
     }

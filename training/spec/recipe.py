@@ -51,6 +51,12 @@ class Recipe(Section):
             raise ValueError("master_weights bf16 goes with precision bf16 alone; set one of them otherwise")
         return self
 
+    @model_validator(mode="after")
+    def what_is_exported_is_saved(self) -> Recipe:
+        if self.export.at_end and not self.checkpoints.at_end:
+            raise ValueError("export.at_end exports the last step's checkpoint; set checkpoints.at_end to true")
+        return self
+
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
 

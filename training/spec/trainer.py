@@ -6,6 +6,9 @@ node alone, such as which chip there is, comes in as an argument.
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
+from .folder import attempt_name
 from .recipe import Recipe
 
 
@@ -21,7 +24,7 @@ def trainer_arguments(recipe: Recipe, *, checkpoints: str, evaluates: bool, acce
         **_optimiser(recipe),
         **_batches(recipe),
         **_rows(recipe),
-        **_reports(recipe, evaluates),
+        **_reports(recipe, checkpoints, evaluates),
         **_saves(recipe),
         "activation_checkpointing": False,  # FSDP's own does it: accelerate.yaml is the one place
         "dataloader_pin_memory": accelerator,
@@ -32,6 +35,7 @@ def _optimiser(recipe: Recipe) -> dict[str, object]:
     how = recipe.optimisation
     return {
         "bf16": recipe.precision == "bf16",
+        "fp16": recipe.precision == "fp16",
         "optim": how.optimizer,
         "learning_rate": how.learning_rate,
         "lr_scheduler_type": how.schedule,
@@ -50,7 +54,8 @@ def _batches(recipe: Recipe) -> dict[str, object]:
         "per_device_train_batch_size": how.per_device_batch,
         "per_device_eval_batch_size": how.per_device_batch,
         "gradient_accumulation_steps": how.accumulation,
-        "max_steps": how.max_steps,
+        "max_steps": -1 if how.epochs else how.max_steps,
+        **({"num_train_epochs": how.epochs} if how.epochs else {}),
         "seed": how.seed,
         "data_seed": how.seed,
     }
@@ -60,7 +65,7 @@ def _rows(recipe: Recipe) -> dict[str, object]:
     return {"max_length": recipe.data.max_length, "packing": recipe.data.packing}
 
 
-def _reports(recipe: Recipe, evaluates: bool) -> dict[str, object]:
+def _reports(recipe: Recipe, checkpoints: str, evaluates: bool) -> dict[str, object]:
     how = recipe.optimisation
     return {
         "logging_steps": how.log_every,
@@ -68,7 +73,9 @@ def _reports(recipe: Recipe, evaluates: bool) -> dict[str, object]:
         "logging_nan_inf_filter": False,
         "eval_strategy": "steps" if how.evaluate_every and evaluates else "no",
         "eval_steps": how.evaluate_every or None,
-        "report_to": "none",
+        "report_to": list(recipe.trackers.names),
+        "project": recipe.trackers.project,
+        "run_name": attempt_name(PurePosixPath(checkpoints)),
         "disable_tqdm": True,
     }
 

@@ -11,6 +11,9 @@ from .base import Section
 ClassName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 
 
+FSDP1_ONLY = ("sync_module_states", "backward_prefetch", "forward_prefetch")
+
+
 class Fsdp(Section):
     version: Literal[1, 2] = Field(2, description="FSDP1 needs GPUs; FSDP2 also runs on CPU.")
     sharding: Literal["FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "NO_SHARD"] = Field(
@@ -55,6 +58,27 @@ class Fsdp(Section):
     def version_has_it(self) -> Fsdp:
         if self.version == 2 and self.sharding in ("HYBRID_SHARD", "NO_SHARD"):
             raise ValueError(f"sharding {self.sharding} exists in FSDP1 only; set version to 1, or take FULL_SHARD")
-        if self.wrap_policy == "SIZE_BASED_WRAP" and self.wrap_classes:
-            raise ValueError("wrap_classes are not read with SIZE_BASED_WRAP; leave them empty")
+        if self.version == 2 and (field := next((name for name in FSDP1_ONLY if _asks(self, name)), None)):
+            raise ValueError(f"{field} is read by FSDP1 only; leave it out, or set version to 1")
         return self
+
+    @model_validator(mode="after")
+    def sharded_state_can_be_saved(self) -> Fsdp:
+        if self.sharding == "NO_SHARD":
+            raise ValueError(
+                "NO_SHARD keeps every weight whole, of which torch writes no sharded checkpoint; take SHARD_GRAD_OP"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def wrapping_is_said_once(self) -> Fsdp:
+        if self.wrap_policy == "SIZE_BASED_WRAP":
+            if self.version == 2:  # accelerate would wrap the list of layers itself, which has no forward
+                raise ValueError("SIZE_BASED_WRAP works with FSDP1 only; take TRANSFORMER_BASED_WRAP, or version 1")
+            if self.wrap_classes:
+                raise ValueError("wrap_classes are not read with SIZE_BASED_WRAP; leave them empty")
+        return self
+
+
+def _asks(fsdp: Fsdp, field: str) -> bool:
+    return bool(getattr(fsdp, field) != Fsdp.model_fields[field].default)
