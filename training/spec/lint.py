@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from .foreign import answer
 from .recipe import Recipe
 from .unready import unready
 
@@ -45,7 +46,8 @@ def _problem(error: Any) -> Problem:
     location = [str(part) for part in error["loc"]]
     field = ".".join(location) or "recipe"
     if error["type"] == "extra_forbidden":
-        return Problem(field, "unknown field", _nearest(location))
+        known = answer(location[-1])
+        return Problem(field, *known) if known else Problem(field, "unknown field", _nearest(location))
     message = str(error["msg"]).removeprefix("Value error, ")
     return Problem(field, f"{message} (got {_shown(error.get('input'))})", _bounds(location))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 
-import yaml
-
 from .lint import Problem, Refused, parse_recipe
+from .reading import read_yaml
 from .recipe import Recipe
 
 
@@ -33,5 +32,5 @@ def load(name: str) -> Preset:
     if name not in names():
         raise Refused([Problem("preset", f"no preset is called {name!r}", f"Known: {', '.join(names())}.")])
     text = (resources.files(__package__) / "presets" / f"{name}.yaml").read_text("utf-8")
-    raw = yaml.safe_load(text)
+    raw = read_yaml(text)
     return Preset(name, raw["title"], raw["nodes"], raw["processes"], parse_recipe(raw["recipe"]))

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from training.spec import presets
 from training.spec.lint import Problem, Refused, parse_recipe
+from training.spec.reading import read_yaml
 from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
@@ -138,24 +139,6 @@ class RunForm:
 
 def shown(value: Any) -> str:
     return ("on" if value else "") if isinstance(value, bool) else str(value)
-
-
-def read_yaml(text: str) -> dict[str, Any]:
-    try:
-        found = yaml.safe_load(text or "{}")
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        reason = f"{where}{getattr(error, 'problem', None) or 'it is no YAML'}"
-        raise Refused([Problem("recipe", reason, "Mend that line, or load the preset again.")]) from None
-    except RecursionError:
-        raise Refused([Problem("recipe", "it is nested too deeply", "Load the preset again.")]) from None
-    except ValueError as error:  # a day that no month has, a number of thousands of digits
-        reason = f"it holds a value that can't be read: {error}"
-        raise Refused([Problem("recipe", reason, "Mend that value, or load the preset again.")]) from None
-    if not isinstance(found, dict):
-        raise Refused([Problem("recipe", "it is not a mapping of fields", "Write `section:` and its fields beneath.")])
-    return found
 
 
 def _nest(key: str, value: str) -> dict[str, Any]:
