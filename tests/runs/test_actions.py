@@ -41,6 +41,10 @@ def stopped(attempt: Attempt) -> Run:  # noqa: F811
         ({"overrides": {"optimisation": {"lerning_rate": 1}}}, "optimisation.lerning_rate"),
         ({"overrides": {"data": {"format": "text"}}}, "dataset"),
         ({"overrides": {"fsdp": {"version": 1}}}, "fsdp.version"),
+        ({"overrides": {"model": {"name": "org/model"}}}, "model.name"),
+        ({"overrides": {"model": {"revision": "main"}}}, "model.revision"),
+        ({"overrides": {"data": {"train": "/rows.jsonl"}}}, "data.train"),
+        ({"overrides": {"data": {"test": "/rows.jsonl"}}}, "data.test"),
     ],
 )
 def test_a_bad_order_names_its_field_and_makes_no_run(
@@ -128,3 +132,9 @@ def test_a_recipe_stored_before_a_field_was_known_still_parses(attempt: Attempt)
     run.recipe["limits"].pop("stop_seconds")
     run.save(update_fields=["recipe"])
     assert Run.objects.get().parsed_recipe().limits.stop_seconds == 600
+
+
+def test_epochs_are_counted_in_steps(attempt: Attempt) -> None:  # noqa: F811
+    ordered = replace(order(attempt.run), overrides={"optimisation": {"epochs": 2, "per_device_batch": 1}})
+    ranks = sum(slot.processes for slot in actions.slots(ordered.cluster))
+    assert actions.create(ordered, None).total_steps == 2 * -(-ordered.dataset.rows // ranks)

@@ -17,8 +17,6 @@ UNREADY = (
     "checkpoints.asynchronous",
     "checkpoints.every_minutes",
     "checkpoints.timeout_seconds",
-    "data.test",
-    "data.train",
     "export.adapter",
     "export.shard_gigabytes",
     "fsdp.weights",
@@ -26,8 +24,6 @@ UNREADY = (
     "limits.restarts",
     "master_weights",
     "method.kind",
-    "model.name",
-    "model.revision",
 )
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from training.spec import presets
 from training.spec.faults import Reason
+from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused, parse_recipe
 from training.spec.plan import NodeSlot, Target, check_nodes
 from training.spec.recipe import Recipe, merge
@@ -57,7 +58,7 @@ def check(order: Order) -> Recipe:
     except Refused as refused:
         problems += refused.problems
     if recipe:
-        problems += _data_problems(recipe, order.dataset)
+        problems += _data_problems(recipe, order.dataset) + _beside_problems(recipe)
     if problems or recipe is None:
         raise Refused(problems)
     return recipe
@@ -84,6 +85,18 @@ def _data_problems(recipe: Recipe, version: Version) -> list[Problem]:
     return []
 
 
+def _beside_problems(recipe: Recipe) -> list[Problem]:
+    """By hand a recipe names its model and its rows; a run of the site has both from what is chosen here."""
+    named = {
+        "model.name": recipe.model.name,
+        "model.revision": recipe.model.revision,
+        "data.train": recipe.data.train,
+        "data.test": recipe.data.test,
+    }
+    why, fix = "it is chosen beside the recipe", "Leave it empty, and choose the run's model and data set."
+    return [Problem(field, why, fix) for field, value in named.items() if value]
+
+
 def slots(cluster: Cluster) -> list[NodeSlot]:
     """Return the launch slots of the cluster's nodes that are in service and whose host key is pinned."""
     return [node.slot() for node in cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name")]
@@ -92,6 +105,11 @@ def slots(cluster: Cluster) -> list[NodeSlot]:
 def target_of(run_or_order: Run | Order) -> Target:
     model, version = run_or_order.model, run_or_order.dataset
     return Target(model.location, version.digest, model.revision, has_test=version.test_rows > 0)
+
+
+def planned_steps(recipe: Recipe, version: Version, cluster: Cluster) -> int:
+    """Return the steps of a run, with `epochs` as far as the rows tell; `started` brings the number that counts."""
+    return total_steps(recipe, rows=version.rows, ranks=sum(slot.processes for slot in slots(cluster)))
 
 
 @transaction.atomic
@@ -107,7 +125,7 @@ def create(order: Order, owner: User | None, *, cloned_from: Run | None = None) 
         dataset=order.dataset,
         cluster=order.cluster,
         cloned_from=cloned_from,
-        total_steps=recipe.optimisation.max_steps,
+        total_steps=planned_steps(recipe, order.dataset, order.cluster),
     )
 
 

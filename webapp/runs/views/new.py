@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from training.spec import presets
+from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused
 from training.spec.recipe import Recipe
 from webapp.datasets.models import Version
@@ -100,8 +101,11 @@ class Forecast:
 
     @property
     def epochs(self) -> float:
-        steps = self.recipe.optimisation.max_steps if self.recipe else 0
-        return steps * self.rows_a_step / self.rows if self.rows else 0.0
+        return self.steps * self.rows_a_step / self.rows if self.rows else 0.0
+
+    @property
+    def steps(self) -> int:
+        return total_steps(self.recipe, rows=self.rows, ranks=self.ranks) if self.recipe else 0
 
 
 def forecast(form: RunForm) -> Forecast:
