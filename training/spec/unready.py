@@ -20,7 +20,6 @@ UNREADY = (
     "export.adapter",
     "export.shard_gigabytes",
     "fsdp.weights",
-    "limits.hang_seconds",
     "limits.restarts",
     "master_weights",
     "method.kind",
