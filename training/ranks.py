@@ -37,10 +37,3 @@ class Ranks:
         both = torch.tensor([int(flag) for flag in flags], dtype=torch.int32)
         dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self._group)
         return [bool(flag) for flag in both.tolist()]
-
-    def table(self, row: Sequence[float]) -> list[list[float]]:
-        """Return every rank's row of numbers, by rank; all are of one length. All ranks must call."""
-        mine = torch.tensor(row, dtype=torch.float64)
-        rows = [torch.empty_like(mine) for _ in range(self.world_size)]
-        dist.all_gather(rows, mine, group=self._group)  # a third of the time of gather(), which pickles
-        return [[float(value) for value in found.tolist()] for found in rows]

@@ -34,10 +34,7 @@ from .spec.lint import Problem, Refused, problems_on
 from .trainer import Sft
 from .watch.brake import Brake
 from .watch.finish import FinishLine
-from .watch.hang import HangWatch
-from .watch.meter import Meter
 from .watch.narrator import Narrator
-from .watch.pulse import Pulse
 from .watch.trackers import check_trackers, place_trackers, put_aside
 
 GOOD = (Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT)
@@ -53,9 +50,7 @@ def main(argv: list[str]) -> int:
         return 2
     journal = Journal(job.events)
     try:
-        pulse = Pulse("loading")
-        with HangWatch(pulse, job.folder, int(os.environ.get("RANK", "0")), job.recipe.limits.hang_seconds):
-            return train(job, journal, pulse)
+        return train(job, journal)
     # Whatever ended this rank is told before it is gone; a distributed save raises no Exception.
     except BaseException as error:  # noqa: BLE001
         print_error(error)
@@ -63,7 +58,7 @@ def main(argv: list[str]) -> int:
         return 1
 
 
-def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
+def train(job: TrainJob, journal: Journal) -> int:
     """Build, train, close; return the exit status. Raises what ended it."""
     accelerator = check_launch(job)
     story = journal if os.environ.get("RANK") == "0" else None
@@ -78,7 +73,6 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     model = load_model(job, tokenizer)
     tell(story, "tokenising")
     limits = job.recipe.limits
-    meter = Meter(ranks, pulse, gpu=accelerator)
     brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
     trainer = Sft(
         model=model,
@@ -86,14 +80,9 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
         processing_class=tokenizer,
         train_dataset=data.load(job.train, job.recipe.data),
         eval_dataset=data.load(job.test, job.recipe.data) if job.test else None,
-        callbacks=[
-            FinishLine(job.recipe),
-            brake,
-            *([Narrator(story, facts(model, ranks) | meter.facts())] if story else []),
-        ],
+        callbacks=[FinishLine(job.recipe), brake, *([Narrator(story, facts(model, ranks))] if story else [])],
         saver=Saver(job.checkpoints, job.recipe.checkpoints.keep, ranks, journal),
         brake=brake,
-        meter=meter,
         story=story,
     )
     put_aside(trainer, story)

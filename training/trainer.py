@@ -6,17 +6,16 @@ from typing import Any
 
 import torch
 from transformers import PrinterCallback, Trainer
+from trl import SFTTrainer
 
 from .journal import Journal
 from .saving.saver import Saver
 from .spec.events import Kind
-from .watch import laps
 from .watch.brake import Brake
-from .watch.watched import Watched
 
 
-class Sft(Watched):
-    """A watched SFTTrainer that saves through a Saver and shows each loss to a Brake."""
+class Sft(SFTTrainer):
+    """SFTTrainer that saves through a Saver and shows each loss to a Brake."""
 
     def __init__(self, *, saver: Saver, brake: Brake, story: Journal | None, **settings: Any):
         super().__init__(**settings)
@@ -35,8 +34,7 @@ class Sft(Watched):
         step = self.state.global_step
         self._phase("saving")
         # Not SFTTrainer's own, which would add a model card for a hub.
-        with self.meter.laps.during(laps.SAVE):
-            self.saver.save(step, lambda: Trainer._save_checkpoint(self, model, trial))
+        self.saver.save(step, lambda: Trainer._save_checkpoint(self, model, trial))
         self._phase("training")
 
     def _phase(self, name: str) -> None:

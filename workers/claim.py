@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from training.spec.faults import Reason
 from training.spec.lint import Refused
@@ -11,6 +12,7 @@ from webapp.fleet.models import Claim, Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
+from webapp.runs.waiting import ahead_of
 
 from .ending import End
 
@@ -19,12 +21,14 @@ WAIT_SECONDS = 10.0
 
 def claim(run: Run, attempt: Attempt) -> float:
     """Move on with the nodes, or wait for whoever has them or was here first."""
+    if attempt.not_before and (left := (attempt.not_before - timezone.now()).total_seconds()) > 0:
+        return left
     nodes = list(run.cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name"))
     try:
         check_nodes(run.parsed_recipe(), [node.slot() for node in nodes])
     except Refused as refused:
         raise End(Reason.CONFIGURATION, str(refused)) from refused
-    if Run.objects.filter(cluster_id=run.cluster_id, state=RunState.QUEUED, pk__lt=run.pk).exists():
+    if ahead_of(run).exists():
         return WAIT_SECONDS
     try:
         with transaction.atomic():

@@ -138,6 +138,15 @@ def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None
         _close_streams(attempt, settled)
         if verdict.state == RunState.SUCCEEDED and run.parsed_recipe().export.at_end:
             _export(run, attempt)
+        if verdict.state == RunState.FAILED:
+            _restart(run, attempt)
+
+
+def _restart(run: Run, attempt: Attempt) -> None:
+    try:
+        actions.restart(run, attempt)
+    except Refused as refused:  # the run has failed, and stays so
+        journal.warn(attempt, f"not restarted: {refused}")
 
 
 def _tell_of_training(run: Run, attempt: Attempt) -> None:

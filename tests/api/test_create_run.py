@@ -91,6 +91,7 @@ def test_a_body_that_is_no_object_of_strict_json(call: Caller, world: World, raw
     ("raw", "field", "said"),
     [
         ('{"a": NaN}', "body", "NaN is no JSON number"),
+        ('{"recipe": {"seed": 1, "seed": 2}}', "body", 'the key "seed" is there twice'),
         ('{"name": ', "body", "line 1 column 10"),
         ('{"recipe": {"x": "\\u0000"}}', "body.recipe.x", "NUL"),
         ("[" * 90_000, "body", "nested too deeply"),

@@ -122,3 +122,11 @@ def test_an_export_that_is_none(call: Caller, world: World) -> None:
     assert not Export.objects.exists()
     refused(call.get("/exports/1"), 404, "id")
     assert not Run.objects.exists()
+
+
+def test_a_stop_asked_for_again_is_the_same_stop(call: Caller, world: World) -> None:
+    run = world.run()
+    actions.launch(run, "ada")
+    first, again = (strictly(call.post(f"/runs/{run.pk}/stop", {})) for _ in range(2))
+    assert first["state"] == again["state"] == "stopped"
+    assert first["history"] == again["history"]

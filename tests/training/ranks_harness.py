@@ -37,7 +37,7 @@ class Forked:
         """Return every rank's exit status once all have ended; like a launcher, end the rest when one fails."""
         deadline = time.monotonic() + limit
         while alive := [rank.sentinel for rank in self.ranks if rank.exitcode is None]:
-            if not wait(alive, deadline - time.monotonic()) or any(rank.exitcode for rank in self.ranks):
+            if any(rank.exitcode for rank in self.ranks) or not wait(alive, deadline - time.monotonic()):
                 self.end()
         return [int(rank.exitcode or 0) for rank in self.ranks]
 
@@ -61,14 +61,19 @@ def run(plans: Sequence[NodePlan]) -> list[int]:
 
 def start(plans: Sequence[NodePlan]) -> Forked:
     """Start all ranks of `plans`; they write into the plan's folders, and their output goes to its log."""
+    for plan in plans:
+        _put_files(plan)
     return Forked([_rank(plan, local) for plan in plans for local in range(plan.node.processes)])
 
 
-def _rank(plan: NodePlan, local: int) -> BaseProcess:
+def _put_files(plan: NodePlan) -> None:
     folder = Path(plan.folder.path)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in plan.files.items():
         (folder / name).write_text(text)
+
+
+def _rank(plan: NodePlan, local: int) -> BaseProcess:
     process = _server().Process(target=_sft, args=(plan, local), daemon=True)
     process.start()
     return process

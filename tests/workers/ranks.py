@@ -1,7 +1,7 @@
 """What `accelerate launch` would run, without torch: writes the lines and files of a training and obeys as one does.
 
 How it behaves is read from <scratch>/behave.json, by node rank where that matters:
-{"steps": n, "pace": seconds a step, "fail": {"<rank>": step}, "text": words of the failure, "deaf": ignores stops}
+{"steps": n, "pace": seconds a step, "fail": {"<rank>": step}, "reason", "text": of the failure, "deaf": ignores stops}
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def main() -> int:
     for step in range(_first(job), steps + 1):
         time.sleep(behave.get("pace", 0.01))
         if behave.get("fail", {}).get(str(rank)) == step:
-            journal.emit(Kind.FINISHED, step=step, reason="rank_failed", text=behave.get("text", "boom"))
+            journal.emit(
+                Kind.FINISHED, step=step, reason=behave.get("reason", "rank_failed"), text=behave.get("text", "boom")
+            )
             return 1
         if rank == 0:
             journal.emit(Kind.METRICS, step=step, loss=1.0 / step, learning_rate=1e-4)

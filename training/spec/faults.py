@@ -48,3 +48,14 @@ SENTENCES = {
     Reason.PROOF: "the exported model did not pass its proof",
     Reason.SUPERVISOR_LOST: "the supervisor vanished without an exit file",
 }
+
+# Why another try from the newest checkpoint may go well. A reason that is not here comes from the recipe, the data or
+# the set-up, and would end the next attempt the same way.
+WORTH_RETRYING = {
+    Reason.RANK_FAILED: "a link, a device or a library may have failed once",
+    Reason.KILLED_BY_HOST: "what else took the host's memory may be gone",
+    Reason.OUT_OF_GPU_MEMORY: "a fresh process has its memory in one piece; what truly does not fit fails again soon",
+    Reason.PEER_ENDED: "nothing is known against this recipe",
+    Reason.NODE_UNREACHABLE: "the node or its network may come back",
+    Reason.SUPERVISOR_LOST: "the node may have been started anew",
+}

@@ -20,7 +20,7 @@ UNREADY = (
     "export.adapter",
     "export.shard_gigabytes",
     "fsdp.weights",
-    "limits.restarts",
+    "limits.hang_seconds",
     "master_weights",
     "method.kind",
 )

@@ -16,17 +16,27 @@ FIX = "Send one strict JSON object in UTF-8."
 
 
 class StrictParser(Parser):
-    """Refuses NaN, text that no database can hold, and nesting without end."""
+    """Refuses NaN, a key twice, text that no database can hold, and nesting without end."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         try:
-            value = json.loads(request.body, parse_constant=_no_constant)
+            value = json.loads(request.body, parse_constant=_no_constant, object_pairs_hook=_object)
         except RecursionError:
             raise Stop(400, "body", "it is nested too deeply", FIX) from None
         except ValueError as error:
             raise Stop(400, "body", f"it is not JSON: {error}", FIX) from None
         _check(value, "body", DEEPEST)
         return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that is there twice says two things, of which the last would win in silence."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {json.dumps(name)[:100]} is there twice in one object")
+        found[name] = value
+    return found
 
 
 def _no_constant(name: str) -> NoReturn:

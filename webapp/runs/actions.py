@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from training.spec import presets
-from training.spec.faults import Reason
+from training.spec.faults import WORTH_RETRYING, Reason
 from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused, parse_recipe
 from training.spec.plan import NodeSlot, Target, check_nodes
@@ -29,6 +31,8 @@ from .models import Attempt, Checkpoint, Export, ModelSource, Placement, Run
 from .states import RunState
 
 MAX_NAME = 200
+OURSELVES = "Shardboard"  # the actor of what nobody asked for
+FIRST_DELAY, LONGEST_DELAY = timedelta(seconds=15), timedelta(minutes=15)  # before a restart
 
 
 @dataclass(frozen=True)
@@ -142,16 +146,62 @@ def resume(run: Run, actor: str, checkpoint: Checkpoint | None = None) -> Attemp
     """Queue a stopped or failed run again, from `checkpoint` or its newest complete one."""
     if not run.can_resume:
         raise Refused([Problem("state", f"the run is {run.state}", "Only a stopped or failed run can be resumed.")])
+    skipped = "" if checkpoint else torn_ones(run)
     checkpoint = checkpoint or newest_checkpoint(run)
     if checkpoint is None:
         raise Refused([Problem("checkpoint", "the run has no complete checkpoint", "Clone the run to start afresh.")])
+    _check_resumable(run, checkpoint)
+    return _queue(run, actor, f"resumed from step {checkpoint.step}{skipped}", checkpoint)
+
+
+@transaction.atomic
+def restart(run: Run, failed: Attempt) -> Attempt | None:
+    """Queue a failed run again by itself, from its newest complete checkpoint or afresh; None where it may not.
+
+    `failed` is the attempt that has just ended; called again for the same one, nothing happens. The run's recipe
+    says how often in a row, training.spec.faults after which reasons. Raises Refused where nodes are missing.
+    """
+    run = Run.objects.select_for_update().get(pk=run.pk)
+    limit, number = run.parsed_recipe().limits.restarts, failed.restart + 1
+    if run.state != RunState.FAILED or run.attempt != failed or number > limit or failed.stop_requested_at:
+        return None
+    if run.reason not in WORTH_RETRYING:
+        return None
+    checkpoint = newest_checkpoint(run)
+    if checkpoint:
+        _check_resumable(run, checkpoint)
+    start = f"from step {checkpoint.step}" if checkpoint else "afresh, there is no complete checkpoint"
+    delay = restart_delay(number)
+    cause = f"restarted {number} of {limit} {start}{torn_ones(run)}: {WORTH_RETRYING[Reason(run.reason)]}"
+    return _queue(run, OURSELVES, cause, checkpoint, restart=number, not_before=timezone.now() + delay)
+
+
+def restart_delay(number: int) -> timedelta:
+    """Return how long restart `number` waits: a node that starts anew takes minutes, and tries are few."""
+    return min(FIRST_DELAY * 4 ** min(number - 1, 10), LONGEST_DELAY)
+
+
+def torn_ones(run: Run) -> str:
+    """Return what a resume from the newest complete checkpoint passes over, as words behind its step; or nothing."""
+    newest = newest_checkpoint(run)
+    rows = Checkpoint.objects.filter(attempt__run=run, completed_at=None, deleted_at=None)
+    if newest:
+        later = Q(attempt=newest.attempt_id, step__gt=newest.step)
+        rows = rows.filter(later | Q(attempt__number__gt=newest.attempt.number))
+    names = [
+        f"step {row.step} of attempt {row.attempt.number} (on {row.parts.count()} of {row.nodes} nodes)"
+        for row in rows.select_related("attempt").order_by("attempt__number", "step")
+    ]
+    return f"; passed over as incomplete: {', '.join(names)}" if names else ""
+
+
+def _check_resumable(run: Run, checkpoint: Checkpoint) -> None:
     _check_checkpoint(run, checkpoint)
     if checkpoint.step >= run.total_steps:
         raise Refused(
             [Problem("checkpoint", "it is the run's last step", "There is nothing left to train; export it.")]
         )
     _check_same_nodes(run, checkpoint)
-    return _queue(run, actor, f"resumed from step {checkpoint.step}", checkpoint)
 
 
 def _check_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
@@ -178,9 +228,9 @@ def newest_checkpoint(run: Run) -> Checkpoint | None:
     return usable.order_by("-attempt__number", "-step").first()
 
 
-def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = None) -> Attempt:
+def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = None, **how: Any) -> Attempt:
     Run.objects.select_for_update().get(pk=run.pk)  # of two at once, the second counts the first's attempt
-    attempt = Attempt.objects.create(run=run, number=run.attempts.count() + 1, resume_from=checkpoint)
+    attempt = Attempt.objects.create(run=run, number=run.attempts.count() + 1, resume_from=checkpoint, **how)
     if not lifecycle.move(run, RunState.QUEUED, actor=actor, cause=cause, attempt=attempt):
         raise Refused([Problem("state", f"the run has become {run.state} meanwhile", "Look again.")])
     advance_run(run.pk)
@@ -191,7 +241,7 @@ def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = Non
 def stop(run: Run, actor: str) -> None:
     """Ask for an end with a save. Asked twice, it is the same stop."""
     run = Run.objects.select_for_update().get(pk=run.pk)
-    if run.state == RunState.STOPPING:
+    if run.state == RunState.STOPPING or (run.state == RunState.STOPPED and _was_asked_to_stop(run)):
         return
     if not run.can_stop:
         raise Refused([Problem("state", f"the run is {run.state}", "There is nothing to stop.")])
@@ -202,6 +252,10 @@ def stop(run: Run, actor: str) -> None:
     else:
         lifecycle.move(run, RunState.STOPPING, actor=actor, cause="stop requested")
     advance_run(run.pk)
+
+
+def _was_asked_to_stop(run: Run) -> bool:
+    return run.attempt is not None and run.attempt.stop_requested_at is not None
 
 
 def clone(run: Run, owner: User | None, changes: dict[str, Any] | None = None, name: str = "") -> Run:

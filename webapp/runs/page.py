@@ -19,6 +19,7 @@ from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .states import ON_NODES, RunState
+from .waiting import ahead_of
 
 LOG_LINES = 400
 LOG_EVENTS = 200
@@ -38,6 +39,22 @@ def header(run: Run) -> Context:
         "attempt": attempt,
         "failed_ranks": _failed_ranks(run, attempt),
         "waits_for": waits_for(run),
+        "restart": _restart(run, attempt),
+    }
+
+
+def _restart(run: Run, attempt: Attempt | None) -> Context | None:
+    """Return what there is to say of a newest attempt that the service made by itself."""
+    if attempt is None or not attempt.restart:
+        return None
+    failed = run.transitions.filter(new=RunState.FAILED).order_by("-id").first()
+    return {
+        "number": attempt.restart,
+        "limit": run.parsed_recipe().limits.restarts,
+        "step": attempt.resume_from.step if attempt.resume_from else None,
+        "rests": run.state == RunState.QUEUED and attempt.not_before and attempt.not_before > timezone.now(),
+        "at": attempt.not_before,
+        "why": failed.cause if failed else "",
     }
 
 
@@ -45,9 +62,9 @@ def waits_for(run: Run) -> list[Run]:
     """Return the runs that a queued one waits for: which hold nodes of its cluster, or were queued before it."""
     if run.state != RunState.QUEUED:
         return []
-    before = Q(cluster=run.cluster_id, state=RunState.QUEUED, pk__lt=run.pk)
+    holders = Run.objects.filter(attempts__claims__node__cluster=run.cluster_id)
     return list(
-        Run.objects.filter(before | Q(attempts__claims__node__cluster=run.cluster_id)).distinct().order_by("pk")
+        Run.objects.filter(Q(pk__in=ahead_of(run).values("pk")) | Q(pk__in=holders.values("pk"))).order_by("pk")
     )
 
 

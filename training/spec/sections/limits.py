@@ -24,5 +24,8 @@ class Limits(Section):
         600, ge=10, le=86400, description="Seconds without progress after which every rank writes down its stacks."
     )
     restarts: int = Field(
-        0, ge=0, le=100, description="Times a run that failed is resumed by itself from its newest checkpoint."
+        0,
+        ge=0,
+        le=100,
+        description="Times in a row that a run which a node or rank failed is resumed by itself; 0: never.",
     )

@@ -95,9 +95,10 @@ class CheckpointOut(Schema):
 
 
 class AttemptOut(Schema):
-    """One launch of the run. `resumed_from`: the checkpoint's step."""
+    """One launch of the run. `resumed_from`: the checkpoint's step. `restart`: which in a row, 0 if a person asked."""
 
     number: int
+    restart: int
     reason: str
     resumed_from: int | None
     world_size: int
@@ -109,7 +110,7 @@ class AttemptOut(Schema):
 
     @classmethod
     def of(cls, row: Attempt) -> AttemptOut:
-        same = ("number", "reason", "world_size", "facts", "created_at", "started_at", "ended_at")
+        same = ("number", "restart", "reason", "world_size", "facts", "created_at", "started_at", "ended_at")
         return cls(
             resumed_from=row.resume_from.step if row.resume_from else None,
             nodes=[PlaceOut.of(place) for place in row.placements.all()],

@@ -18,6 +18,10 @@ class Attempt(models.Model):
     resume_from = models.ForeignKey(
         "runs.Checkpoint", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    restart = models.PositiveSmallIntegerField(
+        default=0, help_text="Which restart in a row this is, by the service itself; 0: a person asked for it."
+    )
+    not_before = models.DateTimeField(null=True, blank=True, help_text="A restart leaves its nodes in peace till then.")
     port = models.PositiveIntegerField(default=0, help_text="Rendezvous port on the first node; 0: not chosen yet.")
     release = models.CharField(max_length=64, blank=True, help_text="Hash of the training code on the nodes.")
     world_size = models.PositiveIntegerField(default=0, help_text="As rank 0 reported it.")

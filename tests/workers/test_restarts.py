@@ -1,0 +1,49 @@
+"""A failing node, real supervisors and the recipe's `limits.restarts`."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from tests.workers.world import Following, World, stored_equals_written
+from webapp.fleet.models import Claim
+from webapp.runs.models import Attempt, Event, Run
+from workers import advance
+
+
+def impatient(run: Run) -> None:
+    """Take a step, and the rest before a restart as over."""
+    Attempt.objects.filter(not_before__gt=timezone.now()).update(not_before=timezone.now())
+    advance.advance(run.pk)
+
+
+def test_a_rank_that_fails_is_restarted_as_often_as_allowed(world: World, following: Following) -> None:
+    world.behave(fail={"1": 3}, steps=6)
+    run = world.run(limits={"restarts": 1})
+    world.drive(run, lambda r: r.has_ended or r.attempt.restart)
+    assert run.state == "queued"
+    advance.advance(run.pk)
+    assert run.attempt.placements.count() == 0  # it rests first
+    world.drive(run, lambda r: r.has_ended, step=lambda: impatient(run))
+    assert (run.state, run.reason, run.attempt.number) == ("failed", "rank_failed", 2)
+    assert (run.attempt.restart, run.attempt.resume_from.step) == (1, 2)
+    assert [t.new for t in run.transitions.filter(actor="Shardboard")] == ["queued"]
+    assert world.supervisors() == []
+    assert not Claim.objects.exists()
+    stored_equals_written(run)
+
+
+def test_what_has_mended_meanwhile_succeeds(world: World, following: Following) -> None:
+    world.behave(fail={"1": 3}, steps=4)
+    run = world.run(limits={"restarts": 3})
+    world.drive(run, lambda r: r.has_ended or r.attempt.restart)
+    world.behave(steps=4)
+    world.drive(run, lambda r: r.has_ended, step=lambda: impatient(run))
+    assert (run.state, run.step, run.attempt.restart) == ("succeeded", 4, 1)
+    trained = Event.objects.filter(run=run, kind="metrics", attempt=run.attempt).values_list("step", flat=True)
+    assert sorted(trained) == [3, 4]
+
+
+def test_a_full_disk_is_left_to_a_person(world: World, following: Following) -> None:
+    world.behave(fail={"0": 1}, reason="disk_full")
+    run = world.drive(world.run(limits={"restarts": 3}), lambda r: r.has_ended)
+    assert (run.state, run.reason, run.attempts.count()) == ("failed", "disk_full", 1)
