@@ -10,6 +10,7 @@ from contextlib import suppress
 import torch
 
 from .data import BadData
+from .saving.bad import BadCheckpoint
 from .spec.faults import Reason
 from .spec.lint import Refused
 
@@ -40,6 +41,8 @@ def reason_for(error: BaseException) -> Reason:
         return Reason.OUT_OF_GPU_MEMORY
     if isinstance(error, BadData):
         return Reason.DATA
+    if isinstance(error, BadCheckpoint):
+        return Reason.CHECKPOINT
     if isinstance(error, (Refused, ValueError)):
         return Reason.CONFIGURATION
     if any(words in str(e) for e in chain for words in PEER_GONE):

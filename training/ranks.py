@@ -5,35 +5,70 @@ Its own group, so that asking never waits for work queued on a GPU.
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
+MARGIN = 5.0  # seconds that the other ranks wait longer, so that the first one's answer comes first
 
 
 class Ranks:
     """This rank's place among all. Make it on every rank at once, when the process group is up."""
 
     def __init__(self, node_rank: int, local_rank: int):
-        self._group: Any = dist.new_group(backend="gloo")
+        self.group: Any = dist.new_group(backend="gloo")
         self.rank = dist.get_rank()
         self.world_size = dist.get_world_size()
         self.node_rank = node_rank
         self.is_main = self.rank == 0
         self.is_local_main = local_rank == 0
-        self.nodes = len(set(self.gather(node_rank)))
+        self.node_ranks = self.gather(node_rank)
+        self.nodes = len(set(self.node_ranks))
+
+    def apart(self) -> Ranks:
+        """Return the same ranks with another group, for another thread. All ranks must call."""
+        other = copy.copy(self)
+        other.group = dist.new_group(backend="gloo")
+        return other
+
+    @property
+    def neighbours(self) -> list[int]:
+        """The ranks of this node, this one among them."""
+        return [rank for rank, node in enumerate(self.node_ranks) if node == self.node_rank]
 
     def gather(self, value: T) -> list[T]:
         """Return every rank's value, by rank. All ranks must call; all wait for the last."""
         values: list[Any] = [None] * self.world_size
-        dist.all_gather_object(values, value, group=self._group)
+        dist.all_gather_object(values, value, group=self.group)
         return values
 
     def any(self, flags: Sequence[bool]) -> list[bool]:
         """Return for each flag whether it is set on some rank. All ranks must call."""
         both = torch.tensor([int(flag) for flag in flags], dtype=torch.int32)
-        dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self._group)
+        dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self.group)
         return [bool(flag) for flag in both.tolist()]
+
+    def missing(self, seconds: float) -> list[int]:
+        """Return the ranks that did not come here within `seconds` of this one; empty: all did.
+
+        The first rank knows who; the others know only that the first one did not answer, which they return.
+        """
+        limit = timedelta(seconds=seconds if self.is_main else seconds + MARGIN)
+        try:
+            dist.monitored_barrier(self.group, timeout=limit, wait_all_ranks=True)
+        except RuntimeError as error:
+            return _named(str(error)) if self.is_main else [0]
+        return []
+
+
+def _named(text: str) -> list[int]:
+    """Read the ranks out of `... Ranks 1, 3 failed to pass monitoredBarrier in 1000 ms`."""
+    found = re.search(r"Ranks? ([\d, ]+) failed to pass", text)
+    assert found, text
+    return [int(number) for number in found[1].split(",")]

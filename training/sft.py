@@ -25,8 +25,9 @@ from .endings import print_error, reason_for, sentence
 from .journal import Journal
 from .load import load_model, load_tokenizer
 from .ranks import Ranks
-from .saving.resume import check_resume
+from .saving.resume import find_resume
 from .saving.saver import Saver
+from .saving.watch import SaveWatch
 from .spec.events import Kind
 from .spec.faults import SENTENCES, Reason
 from .spec.job import TrainJob
@@ -68,7 +69,8 @@ def train(job: TrainJob, journal: Journal) -> int:
     tell(story, "loading")
     args = arguments(job, accelerator=accelerator)
     ranks = Ranks(job.node_rank, args.local_process_index)
-    check_resume(job, ranks, journal)
+    resume = find_resume(job, ranks)
+    saver = saver_for(job, ranks, journal)
     tokenizer = load_tokenizer(job)
     model = load_model(job, tokenizer)
     tell(story, "tokenising")
@@ -80,14 +82,21 @@ def train(job: TrainJob, journal: Journal) -> int:
         processing_class=tokenizer,
         train_dataset=data.load(job.train, job.recipe.data),
         eval_dataset=data.load(job.test, job.recipe.data) if job.test else None,
-        callbacks=[FinishLine(job.recipe), brake, *([Narrator(story, facts(model, ranks))] if story else [])],
-        saver=Saver(job.checkpoints, job.recipe.checkpoints.keep, ranks, journal),
+        callbacks=[
+            SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
+            FinishLine(job.recipe),
+            brake,
+            *([Narrator(story, facts(model, ranks))] if story else []),
+        ],
+        saver=saver,
+        resume=resume,
         brake=brake,
         story=story,
     )
     put_aside(trainer, story)
     brake.listen()
-    trainer.train(resume_from_checkpoint=job.resume_from or None)
+    with saver:
+        trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
     if story:
         story.emit(Kind.FINISHED, trainer.state.global_step, reason=brake.reason, text=SENTENCES[brake.reason])
     ranks.gather(None)  # a rank that leaves early looks like a failure to the others
@@ -105,6 +114,18 @@ def check_launch(job: TrainJob) -> bool:
     if not accelerator:
         shard_on_cpu()
     return accelerator
+
+
+def saver_for(job: TrainJob, ranks: Ranks, journal: Journal) -> Saver:
+    how = job.recipe.checkpoints
+    return Saver(
+        job.checkpoints,
+        how.keep,
+        ranks,
+        journal,
+        asynchronous=how.asynchronous,
+        timeout_seconds=how.timeout_seconds,
+    )
 
 
 def quiet() -> None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import PrinterCallback, Trainer
-from trl import SFTTrainer
+from transformers import PrinterCallback
 
 from .journal import Journal
-from .saving.saver import Saver
+from .saving.resumable import Resumable
 from .spec.events import Kind
 from .watch.brake import Brake
 
 
-class Sft(SFTTrainer):
+class Sft(Resumable):
     """SFTTrainer that saves through a Saver and shows each loss to a Brake."""
 
-    def __init__(self, *, saver: Saver, brake: Brake, story: Journal | None, **settings: Any):
+    def __init__(self, *, brake: Brake, story: Journal | None, **settings: Any):
         super().__init__(**settings)
-        self.saver = saver
         self.brake = brake
         self.story = story
         if story is None:
@@ -31,10 +29,8 @@ class Sft(SFTTrainer):
         return loss
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        step = self.state.global_step
         self._phase("saving")
-        # Not SFTTrainer's own, which would add a model card for a hub.
-        self.saver.save(step, lambda: Trainer._save_checkpoint(self, model, trial))
+        super()._save_checkpoint(model, trial)
         self._phase("training")
 
     def _phase(self, name: str) -> None:

@@ -13,7 +13,16 @@ CLEAN = frozenset({Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT})
 # What a node says when it only was dragged along, or when we ended it.
 DRAGGED = CLEAN | {Reason.PEER_ENDED, Reason.STOPPED_UNSAVED}
 # In a stop these are faults of their own; the others are what an impatient end looks like.
-FAULTS = frozenset({Reason.NON_FINITE, Reason.OUT_OF_GPU_MEMORY, Reason.DISK_FULL, Reason.DATA, Reason.CONFIGURATION})
+FAULTS = frozenset(
+    {
+        Reason.NON_FINITE,
+        Reason.OUT_OF_GPU_MEMORY,
+        Reason.DISK_FULL,
+        Reason.DATA,
+        Reason.CHECKPOINT,
+        Reason.CONFIGURATION,
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
 from training.saving import checkpoints
+from training.saving.checkpoints import FileFacts
 from training.saving.saver import Saver
 from training.spec.faults import Reason
 from training.watch.brake import Brake
@@ -36,13 +37,14 @@ def saver(ranks: Ranks, tmp_path: Path) -> Saver:
 def writing(saver: Saver, step: int, error: OSError | None = None) -> None:
     """Save something small at `step`; in its middle, fail with `error`."""
 
-    def write() -> None:
-        folder = saver.root / f"checkpoint-{step}"
+    def write(folder: Path, group: object) -> dict[str, FileFacts]:
         folder.mkdir(parents=True)
         (folder / "rng_state_0.pth").write_text(f"at {step}")
         if error:
             raise error
+        return checkpoints.measure(folder, ["rng_state_0.pth"])
 
+    saver.enter(step)
     saver.save(step, write)
 
 

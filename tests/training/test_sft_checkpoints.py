@@ -59,7 +59,7 @@ def test_a_part_missing_is_refused_before_loading(attempts: Attempts) -> None:
     ended = attempts.refused
     assert ended.codes == [1]
     (finished,) = of_kind(ended.head, "finished")
-    assert finished.data["reason"] == "configuration"
+    assert finished.data["reason"] == "checkpoint"
     assert "the part of node 1 is missing" in finished.data["text"]
     assert not of_kind(ended.head, "started")
 

@@ -20,7 +20,7 @@ from ..spec.folder import HOLD, checkpoint_name, manifest_name
 
 NAME = re.compile(r"checkpoint-(\d+)")
 MANIFEST = re.compile(r"manifest-(\d+)\.json")
-SHARD = re.compile(r"(?:__(\d+)_\d+\.distcp|rng_state_(\d+)\.pth)")
+SHARD = re.compile(r"(?:__(\d+)_\d+\.distcp|rng_state_(\d+)\.pth|window_(\d+)\.json)")
 CHUNK = 1 << 20
 SMALL = 64 << 20  # bytes up to which a file is always read again: among them .metadata, a pickle that must be ours
 
@@ -52,7 +52,7 @@ class Manifest(BaseModel):
 def shard_rank(name: str) -> int | None:
     """Return the rank whose own file this is, or None for a file common to all."""
     found = SHARD.fullmatch(Path(name).name)
-    return int(found[1] or found[2]) if found else None
+    return int(found[1] or found[2] or found[3]) if found else None
 
 
 def file_names(folder: Path) -> list[str]:
@@ -130,8 +130,8 @@ def _manifest_at(folder: Path, path: Path) -> Manifest | None:
     return read_manifest(folder, int(number[1])) if number else None
 
 
-def part_faults(folder: Path, manifest: Manifest, *, hashes: bool = False) -> list[str]:
-    """Return which files of one node's part are not as its manifest says."""
+def part_faults(folder: Path, manifest: Manifest, *, hashes: bool = False, small: int = SMALL) -> list[str]:
+    """Return which files of one node's part are not as its manifest says. `small`: bytes up to which one is read."""
     found = []
     for name, facts in manifest.files.items():
         path = folder / name
@@ -139,9 +139,31 @@ def part_faults(folder: Path, manifest: Manifest, *, hashes: bool = False) -> li
             found.append(f"{name} is missing")
         elif path.stat().st_size != facts.size:
             found.append(f"{name} has {path.stat().st_size} bytes in place of {facts.size}")
-        elif (hashes or facts.size <= SMALL) and _measured(path) != facts:
+        elif (hashes or facts.size <= small) and _measured(path) != facts:
             found.append(f"{name} was changed after its save")
     return found
+
+
+def own_faults(folder: Path, node_rank: int) -> list[str]:
+    """Return what keeps one node's part of a checkpoint from being whole, by the sizes of its files."""
+    manifest = read_manifest(folder, node_rank)
+    if manifest is None:
+        return ["it has no manifest, so its save did not end"]
+    return part_faults(folder, manifest, small=0)
+
+
+def large_files(folder: Path) -> list[str]:
+    """Return the names of those files of a complete checkpoint that faults() does not read, largest first."""
+    manifests = [m for path in folder.glob("manifest-*.json") if (m := _manifest_at(folder, path))]
+    sizes = {name: facts.size for m in manifests for name, facts in m.files.items() if facts.size > SMALL}
+    return sorted(sizes, key=lambda name: (-sizes[name], name))
+
+
+def changed(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return which of these files are not, byte by byte, what their manifest says."""
+    manifests = [m for path in folder.glob("manifest-*.json") if (m := _manifest_at(folder, path))]
+    facts = {name: found for m in manifests for name, found in m.files.items()}
+    return [f"{name} was changed after its save" for name in names if _measured(folder / name) != facts[name]]
 
 
 def steps(root: Path) -> list[int]:
@@ -154,12 +176,7 @@ def steps(root: Path) -> list[int]:
 
 def own_part_complete(root: Path, step: int, node_rank: int) -> bool:
     """Tell whether this node's part of a checkpoint is whole."""
-    folder = root / checkpoint_name(step)
-    manifest = read_manifest(folder, node_rank)
-    return manifest is not None and all(
-        (folder / name).is_file() and (folder / name).stat().st_size == facts.size
-        for name, facts in manifest.files.items()
-    )
+    return not own_faults(root / checkpoint_name(step), node_rank)
 
 
 def to_delete(root: Path, node_rank: int, keep: int) -> list[int]:

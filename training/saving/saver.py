@@ -1,4 +1,8 @@
-"""Saving over all ranks: nothing counts before every rank has written, and all ranks learn of one's failure."""
+"""Saving over all ranks: nothing counts before every rank has written, and all ranks learn of one's failure.
+
+A save is entered by all ranks or by none: one that stays away is named after a time limit. Its agreements go
+over a group of their own, so that they may run in a thread beside training and never meet its collectives.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import gc
 import shutil
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 from torch.distributed.checkpoint.api import CheckpointException
 
@@ -16,50 +23,110 @@ from ..ranks import Ranks
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.folder import checkpoint_name
-from . import checkpoints
+from . import checkpoints, disks
+from .task import Task
+
+Facts = dict[str, checkpoints.FileFacts]
+Write = Callable[[Path, Any], Facts]
+GRACE = 60.0  # seconds that a save in flight is given when training has failed
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A save that is complete, and the steps of the older checkpoints that went for it."""
+
+    manifest: checkpoints.Manifest
+    deleted: list[int]
 
 
 class Saver:
-    """Saves into `root` on each node and deletes what is over `keep`. Make it on every rank at once."""
+    """Saves into `root` on each node and deletes what is over `keep`. Make it on every rank at once.
 
-    def __init__(self, root: str, keep: int, ranks: Ranks, journal: Journal):
+    Use as a context around training: a save in flight is let end, or fail, before it is left.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        keep: int,
+        ranks: Ranks,
+        journal: Journal,
+        *,
+        asynchronous: bool = False,
+        timeout_seconds: float = 1800,
+    ):
         self.root = Path(root)
         self.keep = keep
         self.ranks = ranks
         self.journal = journal
-        shared = self._shared_with_main()  # asked by all ranks, whatever they are
+        self.asynchronous = asynchronous
+        self.timeout_seconds = timeout_seconds
+        self._apart = ranks.apart()
+        self._task: Task[Saved] | None = None
+        shared = disks.shared_with_main(self.root, ranks)  # asked by all ranks, whatever they are
         self.owner = ranks.is_main or (ranks.is_local_main and not shared)
         """Whether this rank deletes on its disk: one rank a disk."""
 
-    def _shared_with_main(self) -> bool:
-        """Tell whether this node sees the first node's folder: a shared disk, where the first rank deletes for all."""
-        name = self.ranks.gather(f".seen-{uuid.uuid4().hex}")[0]
-        if self.ranks.is_main:
-            self.root.mkdir(parents=True, exist_ok=True)
-            (self.root / name).touch()
-        self.ranks.gather(None)
-        seen = (self.root / name).exists()
-        self.ranks.gather(None)
-        if self.ranks.is_main:
-            (self.root / name).unlink()
-        return seen
+    def __enter__(self) -> Saver:
+        return self
 
-    def save(self, step: int, write: Callable[[], None]) -> None:
-        """Run `write` on every rank and complete the checkpoint of `step`. Raises Ended on all ranks alike."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.settle(wait=True)
+        elif self._task:
+            self._task.wait(GRACE)
+
+    def enter(self, step: int) -> None:
+        """Come to the save of `step` with all ranks, the one before having ended.
+
+        Raises Ended on all ranks alike: because that one failed, or naming the ranks that did not come in time.
+        """
+        self.settle(wait=True)
+        if missing := self._apart.missing(self.timeout_seconds):
+            text = _absent(missing, self._apart, step, self.timeout_seconds)
+            self.journal.emit(Kind.WARNING, step, text=text)
+            raise Ended(Reason.RANK_FAILED, text)
+        steps = self._apart.gather(step)
+        assert len(set(steps)) == 1, f"ranks came to save different steps: {steps}"
+
+    def save(self, step: int, write: Write) -> None:
+        """Run `write` on every rank, each for its own files, and complete the checkpoint of `step`. Enter it first.
+
+        `write` gets the folder and a group to agree over. Asynchronous: in a thread, so that this returns
+        at once and settle() raises; else Ended is raised here, on all ranks alike.
+        """
+        if self.asynchronous:
+            self._task = Task(lambda: self._write(step, write))
+        else:
+            self._tell(self._write(step, write))
+
+    def settle(self, *, wait: bool = False) -> None:
+        """Take note of a save in flight that has ended, or `wait` for it. All ranks must call, at the same step.
+
+        Raises Ended on all ranks alike where it failed.
+        """
+        if self._task is None:
+            return
+        if not wait and self.ranks.any([not self._task.ended])[0]:
+            return
+        task, self._task = self._task, None
+        self._tell(task.result())
+
+    def _write(self, step: int, write: Write) -> Saved:
         folder = self.root / checkpoint_name(step)
         self._together(folder, lambda: checkpoints.delete(folder) if self.owner else None)
-        self._together(folder, write)
-        facts: dict[str, checkpoints.FileFacts] = {}
-        self._together(folder, lambda: facts.update(checkpoints.measure(folder, self._own_files(folder))))
+        facts: Facts = {}
+        self._together(folder, lambda: facts.update(write(folder, self._apart.group)))
         manifest = self._manifest(step, facts)
         self._together(
-            folder, lambda: checkpoints.write_manifest(folder, manifest) if self.ranks.is_local_main else None
+            folder, lambda: checkpoints.write_manifest(folder, manifest) if self._apart.is_local_main else None
         )
-        self._tell(manifest)
-        self._rotate()
+        return Saved(manifest, self._rotate())
 
     def _together(self, folder: Path, act: Callable[[], object]) -> None:
-        failed = self.ranks.gather(self._caught(act))
+        failed = self._apart.gather(self._caught(act))
         first = next((failure for failure in failed if failure), None)
         if first:
             self._discard(folder)
@@ -68,10 +135,10 @@ class Saver:
     def _discard(self, folder: Path) -> None:
         """Delete the torn checkpoint: its space may be what the last events lack."""
         gc.collect()  # the failed writers still hold their files open, which keeps the space taken
-        self.ranks.gather(None)
+        self._apart.gather(None)
         if self.owner:
             checkpoints.delete(folder)
-        self.ranks.gather(None)
+        self._apart.gather(None)
 
     def _caught(self, act: Callable[[], object]) -> tuple[Reason, str] | None:
         # Whatever happened on this rank, the others are told: they would wait for it until the time limit.
@@ -87,13 +154,8 @@ class Saver:
         place = f"rank {self.ranks.rank} could not save into {self.root} ({free / 1e6:.1f} MB free)"
         return f"{place}: {sentence(error)}"
 
-    def _own_files(self, folder: Path) -> list[str]:
-        """Name the files this rank answers for: its own shards, and as the first rank the common ones."""
-        mine = {self.ranks.rank, None} if self.ranks.is_main else {self.ranks.rank}
-        return [name for name in checkpoints.file_names(folder) if checkpoints.shard_rank(name) in mine]
-
-    def _manifest(self, step: int, facts: dict[str, checkpoints.FileFacts]) -> checkpoints.Manifest:
-        parts = self.ranks.gather((self.ranks.node_rank, facts, uuid.uuid4().hex))
+    def _manifest(self, step: int, facts: Facts) -> checkpoints.Manifest:
+        parts = self._apart.gather((self.ranks.node_rank, facts, uuid.uuid4().hex))
         files = {name: fact for node, part, _ in parts if node == self.ranks.node_rank for name, fact in part.items()}
         return checkpoints.Manifest(
             step=step,
@@ -104,24 +166,36 @@ class Saver:
             files=dict(sorted(files.items())),
         )
 
-    def _tell(self, manifest: checkpoints.Manifest) -> None:
-        if self.ranks.is_local_main:
-            self.journal.emit(
-                Kind.CHECKPOINT,
-                manifest.step,
-                name=checkpoint_name(manifest.step),
-                node_rank=manifest.node_rank,
-                nodes=manifest.nodes,
-                world_size=manifest.world_size,
-                bytes=manifest.bytes,
-                files=[{"name": name, **facts.model_dump()} for name, facts in manifest.files.items()],
-            )
-
-    def _rotate(self) -> None:
-        node = self.ranks.node_rank
-        doomed = checkpoints.to_delete(self.root, node, self.keep) if self.ranks.is_local_main else []
-        self.ranks.gather(None)  # all nodes have looked before the first file goes
+    def _rotate(self) -> list[int]:
+        doomed = checkpoints.to_delete(self.root, self.ranks.node_rank, self.keep) if self.ranks.is_local_main else []
+        self._apart.gather(None)  # all nodes have looked before the first file goes
         for step in doomed:
             if self.owner:
                 checkpoints.delete(self.root / checkpoint_name(step))
-            self.journal.emit(Kind.CHECKPOINT_DELETED, step, name=checkpoint_name(step), node_rank=node)
+        return doomed
+
+    def _tell(self, saved: Saved) -> None:
+        """Tell of it from the thread that trains: the journal is no other's."""
+        if not self.ranks.is_local_main:
+            return
+        manifest = saved.manifest
+        self.journal.emit(
+            Kind.CHECKPOINT,
+            manifest.step,
+            name=checkpoint_name(manifest.step),
+            node_rank=manifest.node_rank,
+            nodes=manifest.nodes,
+            world_size=manifest.world_size,
+            bytes=manifest.bytes,
+            files=[{"name": name, **facts.model_dump()} for name, facts in manifest.files.items()],
+        )
+        for step in saved.deleted:
+            self.journal.emit(Kind.CHECKPOINT_DELETED, step, name=checkpoint_name(step), node_rank=manifest.node_rank)
+
+
+def _absent(missing: list[int], ranks: Ranks, step: int, seconds: float) -> str:
+    """Name the ranks that did not come to a save."""
+    if not ranks.is_main:
+        return f"rank 0 did not answer in the save of step {step} within {seconds:g} s, or it names a rank that did not"
+    names = ", ".join(f"rank {rank} (node {ranks.node_ranks[rank]})" for rank in missing)
+    return f"{names} did not enter the save of step {step} within {seconds:g} s"

@@ -20,6 +20,8 @@ class Kind(StrEnum):
     # training, in events.jsonl
     PHASE = "phase"  # name: loading | tokenising | training | saving
     STARTED = "started"  # world_size, nodes, total_steps, parameters, trainable, attention, master_dtype, resumed_from
+    RESUMED = "resumed"  # step; name, saved_on, world_size (ranks), parts: {spec.parts.StatePart: Fate}, rows_again,
+    #   skipped: [{name, node_rank, fault}]: newer checkpoints that are torn
     METRICS = "metrics"  # step; loss, learning_rate, grad_norm, tokens_per_second, step_seconds, ... (all numbers)
     EVALUATION = "evaluation"  # step; loss, ...
     CHECKPOINT = "checkpoint"  # step; name, node_rank, nodes, world_size, bytes, files: one line per node

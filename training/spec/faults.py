@@ -17,6 +17,7 @@ class Reason(StrEnum):
     KILLED_BY_HOST = "killed_by_host"  # signal 9 that we did not send
     DISK_FULL = "disk_full"
     DATA = "data"
+    CHECKPOINT = "checkpoint"  # damaged, incomplete, or of another run
     CONFIGURATION = "configuration"
     RANK_FAILED = "rank_failed"
     PEER_ENDED = "peer_ended"  # ended because another node of the group ended
@@ -38,6 +39,7 @@ SENTENCES = {
     Reason.KILLED_BY_HOST: "killed by the host, probably out of memory",
     Reason.DISK_FULL: "the disk is full",
     Reason.DATA: "the data could not be read",
+    Reason.CHECKPOINT: "the checkpoint can not be gone on from",
     Reason.CONFIGURATION: "the recipe does not fit the model or the node",
     Reason.RANK_FAILED: "a rank failed",
     Reason.PEER_ENDED: "ended because another node ended",

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from .folder import JobFolder
+from .parts import FreshPart
 from .recipe import Recipe
 
 
@@ -34,7 +35,12 @@ class TrainJob(Part):
     train: str = Field(description="JSON Lines file on the node.")
     test: str = ""
     checkpoints: str = Field(description="Folder for this attempt's checkpoints.")
-    resume_from: str = Field("", description="Complete checkpoint folder to go on from; empty: start afresh.")
+    resume_from: str = Field(
+        "",
+        description="Checkpoint folder to go on from, or the folder of several: its newest complete one."
+        " Empty: start afresh.",
+    )
+    fresh: tuple[FreshPart, ...] = Field((), description="Parts of that checkpoint to begin anew, whatever it holds.")
     events: str = Field(description="This node's events.jsonl.")
     nodes: int = Field(ge=1)
     node_rank: int = Field(ge=0)

@@ -14,6 +14,7 @@ import yaml
 from .folder import JobFolder, Scratch
 from .job import ExportJob, Job, TrainJob
 from .lint import Problem, Refused, problems_on
+from .parts import FreshPart
 from .recipe import Recipe
 
 
@@ -57,7 +58,7 @@ class Launch:
     """One attempt of a run.
 
     `port`: free port on the first node. `release`: hash of the training code. `resume`: (attempt, step) of
-    the checkpoint to go on from. `env`: secrets and settings for every rank.
+    the checkpoint to go on from, `fresh`: its parts to begin anew. `env`: secrets and settings for every rank.
     """
 
     run: int
@@ -66,6 +67,7 @@ class Launch:
     release: str
     resume: tuple[int, int] | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    fresh: tuple[FreshPart, ...] = ()
 
 
 def plan_attempt(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], launch: Launch) -> list[NodePlan]:
@@ -118,6 +120,7 @@ def _train_job(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: 
         test=str(data / "test.jsonl") if target.has_test else "",
         checkpoints=str(scratch.checkpoints(launch.run, launch.attempt)),
         resume_from=str(scratch.checkpoint(launch.run, *launch.resume)) if launch.resume else "",
+        fresh=launch.fresh,
         events=str(scratch.job(launch.run, launch.attempt, rank).events),
         nodes=len(nodes),
         node_rank=rank,

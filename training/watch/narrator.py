@@ -24,6 +24,7 @@ class Narrator(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._logged_step = state.global_step
+        self._logged_tokens = float(state.num_input_tokens_seen)
         self.journal.emit(
             Kind.STARTED,
             state.global_step,

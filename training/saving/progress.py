@@ -1,0 +1,48 @@
+"""How far training has come, in units that don't depend on the number of ranks: progress.json of a checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+NAME = "progress.json"
+
+
+class Progress(BaseModel):
+    """Data position and token count at a step. A row is one of the data set as the ranks read it, packed or not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: int = Field(ge=0)
+    epoch: int = Field(ge=0, description="Passes over the data that are done.")
+    rows: int = Field(ge=0, description="Rows of this pass that are done, in the order that `seed` and `epoch` give.")
+    rows_in_all: int = Field(ge=1, description="Rows of the data set.")
+    seed: int = Field(description="Seed of the data's order.")
+    tokens: int = Field(ge=0, description="Tokens trained on so far, over all ranks.")
+
+
+def read(folder: Path) -> Progress:
+    """Read the checkpoint's progress; raise OSError or ValueError where there is none that can be read."""
+    return Progress.model_validate_json((folder / NAME).read_bytes())
+
+
+class Window(BaseModel):
+    """window_<rank>.json: what one rank has added up since the last metrics line; empty where one came with the save.
+
+    With it the first line after a resume is the unbroken run's, though the save was made between two lines.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+    loss: float = Field(description="Sum of this rank's losses.")
+    since: int = Field(ge=0, description="Step of the last line.")
+    metrics: dict[str, list[float]] = Field(description="TRL's own figures, one a forward pass.")
+
+
+def window_name(rank: int) -> str:
+    return f"window_{int(rank)}.json"
+
+
+def read_window(folder: Path, rank: int) -> Window:
+    return Window.model_validate_json((folder / window_name(rank)).read_bytes())
