@@ -29,7 +29,7 @@ from .saving.resume import find_resume
 from .saving.saver import Saver
 from .saving.watch import SaveWatch
 from .spec.events import Kind
-from .spec.faults import SENTENCES, Reason
+from .spec.faults import SENTENCES
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused, problems_on
 from .trainer import Sft
@@ -37,8 +37,6 @@ from .watch.brake import Brake
 from .watch.finish import FinishLine
 from .watch.narrator import Narrator
 from .watch.trackers import check_trackers, place_trackers, put_aside
-
-GOOD = (Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT)
 
 
 def main(argv: list[str]) -> int:
@@ -101,7 +99,7 @@ def train(job: TrainJob, journal: Journal) -> int:
         story.emit(Kind.FINISHED, trainer.state.global_step, reason=brake.reason, text=SENTENCES[brake.reason])
     ranks.gather(None)  # a rank that leaves early looks like a failure to the others
     dist.destroy_process_group()
-    return 0 if brake.reason in GOOD else 1
+    return 0 if brake.reason.good else 1
 
 
 def check_launch(job: TrainJob) -> bool:

@@ -28,6 +28,11 @@ class Reason(StrEnum):
     PROOF = "proof"  # an export that did not load or compare
     SUPERVISOR_LOST = "supervisor_lost"  # no exit file and no process
 
+    @property
+    def good(self) -> bool:
+        """Whether what was asked for was done, and its state saved."""
+        return self in (Reason.COMPLETED, Reason.STOPPED, Reason.TIME_LIMIT)
+
 
 SENTENCES = {
     Reason.COMPLETED: "finished",

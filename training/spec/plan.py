@@ -33,12 +33,17 @@ class NodeSlot:
 
 @dataclass(frozen=True)
 class Target:
-    """What is trained on what. Paths are as the nodes see them; `dataset` is the content hash."""
+    """What is trained on what. Paths are as the nodes see them; `dataset` is the content hash.
+
+    By hand there is no data set under its hash: `train` and `test` are the files themselves.
+    """
 
     model: str
     dataset: str
     revision: str = ""
     has_test: bool = False
+    train: str = ""
+    test: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,8 +121,8 @@ def _train_job(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: 
         recipe=recipe,
         model=target.model,
         revision=target.revision,
-        train=str(data / "train.jsonl"),
-        test=str(data / "test.jsonl") if target.has_test else "",
+        train=target.train or str(data / "train.jsonl"),
+        test=target.test or (str(data / "test.jsonl") if target.has_test else ""),
         checkpoints=str(scratch.checkpoints(launch.run, launch.attempt)),
         resume_from=str(scratch.checkpoint(launch.run, *launch.resume)) if launch.resume else "",
         fresh=launch.fresh,

@@ -77,7 +77,7 @@ class Aside(TrainerCallback):
         if self._put(None):
             self._thread.join(CLOSE_SECONDS)
         if self._thread.is_alive():
-            self._warn(f"it did not take its last figures within {CLOSE_SECONDS:.0f} s")
+            self._warn(self.story, f"it did not take its last figures within {CLOSE_SECONDS:.0f} s")
 
     def _hand_over(self, event: str, args: Any, state: Any, control: Any, more: dict[str, Any]) -> None:
         # The state as it is now: the thread may be some steps behind.
@@ -92,15 +92,16 @@ class Aside(TrainerCallback):
         return True
 
     def _work(self) -> None:
+        story = Journal(self.story.path)  # one thread, one journal
         while item := self._queue.get():
             event, positional, more = item
             try:
                 getattr(self.callback, event)(*positional, **more)
             # Whatever a tracker's library raises, it must not end the training that it watches.
             except Exception as error:  # noqa: BLE001
-                self._warn(f"{type(error).__name__}: {error}"[:300])
+                self._warn(story, f"{type(error).__name__}: {error}"[:300])
                 return
 
-    def _warn(self, text: str) -> None:
+    def _warn(self, story: Journal, text: str) -> None:
         text = LOGIN.sub("//", text)
-        self.story.emit(Kind.WARNING, text=f"the tracker {self.name} is told nothing more: {text}")
+        story.emit(Kind.WARNING, text=f"the tracker {self.name} is told nothing more: {text}")
