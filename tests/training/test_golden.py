@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from training.spec import presets
+from training.spec.job import TrainJob
 from training.spec.plan import Launch, NodePlan, NodeSlot, Target, plan_attempt
 from training.spec.presets import Preset
+from training.spec.trainer import trainer_arguments
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE = Target(model="/models/it's $(touch /tmp/x); `id`", dataset="d" * 64, revision="a b\n--config", has_test=True)
@@ -16,7 +19,7 @@ PLAIN = Target(model="/models/base", dataset="0123abcd" * 8, has_test=True)
 
 
 def slots(preset: Preset, scratch: str) -> list[NodeSlot]:
-    gpu = preset.recipe.fsdp.version == 1
+    gpu = preset.processes == 8
     return [
         NodeSlot(f"node{n}", f"10.0.0.1{n}", "/opt/venv/bin/python", scratch, preset.processes, gpu, "eth0")
         for n in range(preset.nodes)
@@ -26,7 +29,7 @@ def slots(preset: Preset, scratch: str) -> list[NodeSlot]:
 def rendered(preset: Preset, target: Target, scratch: str) -> str:
     launch = Launch(41, 2, 29501, "f" * 16, resume=(1, 250), env={"HF_TOKEN": "secret", "NAME": "a b'c"})
     plans = plan_attempt(preset.recipe, target, slots(preset, scratch), launch)
-    return "".join(map(_text, plans))
+    return "".join([*map(_text, plans), _trainer(preset, plans[0])])
 
 
 def _text(plan: NodePlan) -> str:
@@ -35,6 +38,16 @@ def _text(plan: NodePlan) -> str:
     parts += [f"env {name}={value!r}\n" for name, value in sorted(plan.env.items())]
     parts += [f"--- {name}\n{text}" for name, text in plan.files.items()]
     return "".join(parts)
+
+
+def _trainer(preset: Preset, plan: NodePlan) -> str:
+    """The same on all nodes but for the folders."""
+    job = TrainJob.model_validate_json(plan.files["recipe.json"])
+    accelerator = plan.node.accelerator
+    found = trainer_arguments(
+        preset.recipe, checkpoints=job.checkpoints, evaluates=bool(job.test), accelerator=accelerator
+    )
+    return "##### the trainer's arguments\n" + yaml.safe_dump(found, sort_keys=False)
 
 
 def cases() -> dict[str, str]:
