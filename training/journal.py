@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -43,11 +44,27 @@ class Waiting:
             return Event(seq, self.at, self.kind, self.step, shown).line().encode()
 
 
+@dataclass
+class Opened:
+    """The file, open in process `pid`. `seq` is the number of its last line while it is `size` bytes long."""
+
+    file: int
+    pid: int
+    size: int = -1
+    seq: int = 0
+
+    def usable(self) -> bool:
+        """Tell whether it still is the file, and ours alone: a forked child would share our lock with us."""
+        return self.pid == os.getpid() and os.fstat(self.file).st_nlink > 0
+
+
 class Journal:
-    """Appends events to `path`. Use from one thread of a process; several processes may share the file."""
+    """Appends events to `path`. Several threads and several processes may share it."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
+        self._opened: Opened | None = None
+        self._thread = threading.Lock()
         self._waiting: deque[Waiting] = deque(maxlen=KEPT)
         self._complained = False
 
@@ -60,30 +77,51 @@ class Journal:
         self._send(Waiting(time.time(), kind, step, data, only_first=True))
 
     def _send(self, line: Waiting) -> None:
-        self._waiting.append(line)
-        try:
-            self._flush()
-        except (OSError, ValueError, TypeError) as error:
-            self._complain(error)
+        with self._thread:
+            self._waiting.append(line)
+            try:
+                self._flush()
+            except (OSError, ValueError, TypeError) as error:
+                self._complain(error)
 
     def _flush(self) -> None:
-        with self._locked() as file:
-            seq = last_seq(self.path)
+        with self._locked() as opened:
+            # Nobody wrote since we did: no need to read the last line, which took longer than all the rest.
+            if os.fstat(opened.file).st_size != opened.size:
+                opened.seq = last_seq(self.path)
+            opened.size = -1
             while self._waiting:
                 line = self._waiting[0]
                 if not (line.only_first and any(event.kind == line.kind for event in tail(self.path))):
-                    write_whole(file, line.encoded(seq + 1))
-                    seq += 1
+                    write_whole(opened.file, line.encoded(opened.seq + 1))
+                    opened.seq += 1
                 self._waiting.popleft()
+            opened.size = os.fstat(opened.file).st_size
 
     @contextmanager
-    def _locked(self) -> Iterator[int]:
-        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    def _locked(self) -> Iterator[Opened]:
+        opened = self._open()
+        fcntl.flock(opened.file, fcntl.LOCK_EX)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
+            yield opened
         finally:
-            os.close(file)
+            fcntl.flock(opened.file, fcntl.LOCK_UN)
+
+    def _open(self) -> Opened:
+        if self._opened is None or not self._opened.usable():
+            self.close()
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self._opened = Opened(file, os.getpid())
+        return self._opened
+
+    def close(self) -> None:
+        """Close the file until the next line."""
+        if self._opened:
+            os.close(self._opened.file)
+            self._opened = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:

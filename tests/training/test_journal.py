@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,43 @@ def test_several_processes_share_one_file(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2]) for _ in range(3)]
     assert [w.wait(120) for w in writers] == [0, 0, 0]
     assert [seq for seq, *_ in lines(path)] == list(range(1, 601))
+
+
+def test_two_that_take_turns_go_on_from_each_other(tmp_path: Path) -> None:
+    first, second = Journal(tmp_path / "events.jsonl"), Journal(tmp_path / "events.jsonl")
+    for journal in (first, first, second, first, second):
+        journal.emit("phase")
+    assert [seq for seq, *_ in lines(first.path)] == [1, 2, 3, 4, 5]
+
+
+def test_threads_may_share_one(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "events.jsonl")
+    threads = [threading.Thread(target=lambda: [journal.emit("phase") for _ in range(200)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [seq for seq, *_ in lines(journal.path)] == list(range(1, 801))
+
+
+def test_a_file_that_was_taken_away_begins_anew(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "events.jsonl")
+    journal.emit("phase", name="a")
+    journal.path.unlink()
+    journal.emit("phase", name="b")
+    assert lines(journal.path) == [(1, "phase", None, {"name": "b"})]
+
+
+def test_a_forked_child_takes_its_own_lock(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "events.jsonl")
+    journal.emit("phase")
+    child = os.fork()
+    for _ in range(200):
+        journal.emit("phase")
+    if not child:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert [seq for seq, *_ in lines(journal.path)] == list(range(1, 402))
 
 
 def test_what_json_cannot_hold_blocks_nothing(tmp_path: Path) -> None:
