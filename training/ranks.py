@@ -66,6 +66,13 @@ class Ranks:
             return _named(str(error)) if self.is_main else [0]
         return []
 
+    def table(self, row: Sequence[float]) -> list[list[float]]:
+        """Return every rank's row of numbers, by rank; all are of one length. All ranks must call."""
+        mine = torch.tensor(row, dtype=torch.float64)
+        rows = [torch.empty_like(mine) for _ in range(self.world_size)]
+        dist.all_gather(rows, mine, group=self.group)  # a third of the time of gather(), which pickles
+        return [[float(value) for value in found.tolist()] for found in rows]
+
 
 def _named(text: str) -> list[int]:
     """Read the ranks out of `... Ranks 1, 3 failed to pass monitoredBarrier in 1000 ms`."""

@@ -35,7 +35,10 @@ from .spec.lint import Problem, Refused, problems_on
 from .trainer import Sft
 from .watch.brake import Brake
 from .watch.finish import FinishLine
+from .watch.hang import HangWatch
+from .watch.meter import Meter
 from .watch.narrator import Narrator
+from .watch.pulse import Pulse
 from .watch.trackers import check_trackers, place_trackers, put_aside
 
 
@@ -49,7 +52,9 @@ def main(argv: list[str]) -> int:
         return 2
     journal = Journal(job.events)
     try:
-        return train(job, journal)
+        pulse = Pulse("loading")
+        with HangWatch(pulse, job.folder, int(os.environ.get("RANK", "0")), job.recipe.limits.hang_seconds):
+            return train(job, journal, pulse)
     # Whatever ended this rank is told before it is gone; a distributed save raises no Exception.
     except BaseException as error:  # noqa: BLE001
         print_error(error)
@@ -57,7 +62,7 @@ def main(argv: list[str]) -> int:
         return 1
 
 
-def train(job: TrainJob, journal: Journal) -> int:
+def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     """Build, train, close; return the exit status. Raises what ended it."""
     accelerator = check_launch(job)
     story = journal if os.environ.get("RANK") == "0" else None
@@ -73,6 +78,7 @@ def train(job: TrainJob, journal: Journal) -> int:
     model = load_model(job, tokenizer)
     tell(story, "tokenising")
     limits = job.recipe.limits
+    meter = Meter(ranks, pulse, gpu=accelerator)
     brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
     trainer = Sft(
         model=model,
@@ -84,11 +90,12 @@ def train(job: TrainJob, journal: Journal) -> int:
             SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
             FinishLine(job.recipe),
             brake,
-            *([Narrator(story, facts(model, ranks))] if story else []),
+            *([Narrator(story, facts(model, ranks) | meter.facts())] if story else []),
         ],
         saver=saver,
         resume=resume,
         brake=brake,
+        meter=meter,
         story=story,
     )
     put_aside(trainer, story)

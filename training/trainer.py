@@ -10,11 +10,13 @@ from transformers import PrinterCallback
 from .journal import Journal
 from .saving.resumable import Resumable
 from .spec.events import Kind
+from .watch import laps
 from .watch.brake import Brake
+from .watch.watched import Watched
 
 
-class Sft(Resumable):
-    """SFTTrainer that saves through a Saver and shows each loss to a Brake."""
+class Sft(Watched, Resumable):
+    """A watched SFTTrainer that saves through a Saver and shows each loss to a Brake."""
 
     def __init__(self, *, brake: Brake, story: Journal | None, **settings: Any):
         super().__init__(**settings)
@@ -30,7 +32,8 @@ class Sft(Resumable):
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         self._phase("saving")
-        super()._save_checkpoint(model, trial)
+        with self.meter.laps.during(laps.SAVE):
+            super()._save_checkpoint(model, trial)
         self._phase("training")
 
     def _phase(self, name: str) -> None:

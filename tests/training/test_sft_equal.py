@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tests.training.attempts import STEPS, Attempts
@@ -45,14 +47,30 @@ def test_started_reports_what_is_so(attempts: Attempts) -> None:
     assert of_kind(attempts.resumed.head, "started")[0].data["resumed_from"] == 4
 
 
-def test_phases_and_speeds_are_told(attempts: Attempts) -> None:
+def test_phases_are_told(attempts: Attempts) -> None:
     phases = [e.data["name"] for e in of_kind(attempts.one_node.head, "phase")]
     assert phases[:3] == ["loading", "tokenising", "training"]
     assert "saving" in phases
-    for event in of_kind(attempts.one_node.head, "metrics"):
-        assert event.data["step_seconds"] > 0
-        assert event.data["tokens_per_second"] > 0
-        assert event.data["epoch"] > 0
+
+
+def test_the_cost_of_each_step_is_told(attempts: Attempts) -> None:
+    lines = of_kind(attempts.one_node.head, "metrics")
+    parts = [{name: value for name, value in e.data.items() if name.endswith("_seconds")} for e in lines]
+    for found in parts:
+        whole = found.pop("step_seconds")
+        assert whole == pytest.approx(sum(found.values()))
+        assert found["forward_backward_seconds"] > 0
+        assert found["optimizer_seconds"] > 0
+    # what follows a step's line is in the next one
+    assert [e.step for e, found in zip(lines, parts, strict=True) if "save_seconds" in found] == [4]
+    assert [e.step for e, found in zip(lines, parts, strict=True) if "evaluation_seconds" in found] == [4]
+    tokens = [e.data["tokens_per_second"] * e.data["step_seconds"] for e in lines]
+    both = list(pairwise([0.0, *(e.data["num_tokens"] for e in lines)]))
+    assert tokens == pytest.approx([later - earlier for earlier, later in both]), "over both ranks, padding left out"
+    assert all(0 < e.data["trained_tokens_per_second"] < e.data["tokens_per_second"] for e in lines)
+    assert all(e.data["host_memory_peak"] >= e.data["host_memory"] > 1e8 for e in lines)
+    assert all(e.data["epoch"] > 0 for e in lines)
+    assert "mfu" not in lines[0].data, "a processor's peak is not known"
 
 
 def test_evaluations_are_told_under_plain_names(attempts: Attempts) -> None:

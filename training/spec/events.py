@@ -20,13 +20,14 @@ class Kind(StrEnum):
     # training, in events.jsonl
     PHASE = "phase"  # name: loading | tokenising | training | saving
     STARTED = "started"  # world_size, nodes, total_steps, parameters, trainable, attention, master_dtype, resumed_from
+    # on GPUs also: chip, chip_flops (its peak in 16-bit products, where known)
     RESUMED = "resumed"  # step; name, saved_on, world_size (ranks), parts: {spec.parts.StatePart: Fate}, rows_again,
     #   skipped: [{name, node_rank, fault}]: newer checkpoints that are torn
-    METRICS = "metrics"  # step; loss, learning_rate, grad_norm, tokens_per_second, step_seconds, ... (all numbers)
+    METRICS = "metrics"  # step; loss, learning_rate, grad_norm, and COSTS (all numbers)
     EVALUATION = "evaluation"  # step; loss, ...
     CHECKPOINT = "checkpoint"  # step; name, node_rank, nodes, world_size, bytes, files: one line per node
     CHECKPOINT_DELETED = "checkpoint_deleted"  # step; name, node_rank
-    WARNING = "warning"  # text
+    WARNING = "warning"  # text; of a rank without progress also: rank, part, idle_seconds
     FINISHED = "finished"  # step; reason (see faults.Reason)
     # the supervisor, in samples.jsonl
     SAMPLE = (
@@ -37,6 +38,16 @@ class Kind(StrEnum):
     PROGRESS = "progress"  # phase: check | stream | prove; done, total (bytes)
     EXPORTED = "exported"  # bytes, dtype, files: [{name, size, sha256}], proof: {...}
 
+
+# In a metrics line, of the steps since the line before. Seconds are wall time per step on rank 0: step_seconds is the
+# sum of data (waiting for the loader), forward_backward, optimizer (with clipping), save, evaluation (the last two
+# where there was one) and other. Tokens are over all ranks, padding left out, by that same wall time; mfu is the
+# model's own FLOPs (see flops.Work) by the chips' peak, where it is known. Bytes are of the rank with the most.
+COSTS = (
+    *("step_seconds", "data_seconds", "forward_backward_seconds", "optimizer_seconds", "save_seconds"),
+    *("evaluation_seconds", "other_seconds", "tokens_per_second", "trained_tokens_per_second", "mfu"),
+    *("memory_allocated", "memory_reserved", "memory_peak", "host_memory", "host_memory_peak"),
+)
 
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 

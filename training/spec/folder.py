@@ -62,6 +62,10 @@ class JobFolder:
         """A request to stop: once it exists on any node, all ranks save at the end of their step and end."""
         return self.path / "stop"
 
+    def stacks(self, rank: int) -> PurePosixPath:
+        """Where each thread of a rank was when it made no progress: there only when that happened."""
+        return self.path / f"stacks-rank{int(rank)}.txt"
+
     @property
     def tensorboard(self) -> PurePosixPath:
         """What that tracker draws, where the recipe asks for it."""

@@ -17,7 +17,6 @@ UNREADY = (
     "export.adapter",
     "export.shard_gigabytes",
     "fsdp.weights",
-    "limits.hang_seconds",
     "master_weights",
     "method.kind",
 )

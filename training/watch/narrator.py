@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from transformers import TrainerCallback
@@ -14,17 +13,11 @@ from ..spec.events import Kind, number
 class Narrator(TrainerCallback):
     """Writes what the Trainer reports, on the first rank. Steps count from 1; times are seconds."""
 
-    def __init__(self, journal: Journal, facts: dict[str, int]):
+    def __init__(self, journal: Journal, facts: dict[str, Any]):
         self.journal = journal
         self.facts = facts
-        self._busy = 0.0
-        self._begun = 0.0
-        self._logged_step = 0
-        self._logged_tokens = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._logged_step = state.global_step
-        self._logged_tokens = float(state.num_input_tokens_seen)
         self.journal.emit(
             Kind.STARTED,
             state.global_step,
@@ -36,25 +29,13 @@ class Narrator(TrainerCallback):
         )
         self.journal.emit(Kind.PHASE, state.global_step, name="training")
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._begun = time.monotonic()
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._busy += time.monotonic() - self._begun
-
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         if "loss" in logs:  # else it is an evaluation, told by its own call, or the summary of the whole
-            self.journal.emit(Kind.METRICS, state.global_step, **numbers(logs), **self._speed(state, logs))
+            self.journal.emit(Kind.METRICS, state.global_step, **numbers(logs))
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         found = {name.removeprefix("eval_"): value for name, value in metrics.items()}
         self.journal.emit(Kind.EVALUATION, state.global_step, **numbers(found))
-
-    def _speed(self, state: Any, logs: dict[str, Any]) -> dict[str, float]:
-        steps, tokens = state.global_step - self._logged_step, logs.get("num_tokens", 0.0) - self._logged_tokens
-        busy, self._busy = self._busy, 0.0
-        self._logged_step, self._logged_tokens = state.global_step, logs.get("num_tokens", 0.0)
-        return {"step_seconds": busy / max(steps, 1), "tokens_per_second": tokens / busy if busy else 0.0}
 
 
 def master_dtype(optimizer: Any) -> str:

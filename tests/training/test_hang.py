@@ -1,0 +1,118 @@
+"""A rank that makes no progress writes its stacks and says so; it is not ended by it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training.journal import tail
+from training.spec.events import Event
+
+from .launch import ROOT, free_port
+from .nodejobs import until
+
+
+class Rank:
+    """One process of hanging.py in `folder`."""
+
+    def __init__(self, folder: Path, how: str, *, rank: int = 0, seconds: float = 0.5, **env: object):
+        self.folder, self.rank = folder, rank
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.training.hanging", str(folder), str(seconds), how],
+            cwd=ROOT,
+            env={**os.environ, "RANK": str(rank), **{name: str(value) for name, value in env.items()}},
+            stdout=subprocess.PIPE,
+        )
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"stacks-rank{self.rank}.txt"
+
+    def up(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == b"up\n"
+
+    def ended(self) -> str:
+        out, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0
+        return out.decode()
+
+
+def warnings(folder: Path) -> list[Event]:
+    path = folder / "events.jsonl"
+    return [event for event in tail(path) if event.kind == "warning"] if path.exists() else []
+
+
+def data_of(folder: Path, rank: int) -> dict[str, Any]:
+    (found,) = [event.data for event in warnings(folder) if event.data["rank"] == rank]
+    return found
+
+
+def test_it_writes_where_it_is_and_goes_on(tmp_path: Path) -> None:
+    rank = Rank(tmp_path, "python")
+    until(lambda: warnings(tmp_path))
+    (tmp_path / "go").touch()
+    assert "through" in rank.ended()
+    text = rank.file.read_text()
+    assert "in waits" in text
+    assert text.startswith("rank 0 makes no progress in forward backward, step 41, since 20")
+    (warning,) = warnings(tmp_path)
+    assert warning.step == 41
+    assert warning.data["part"] == "forward_backward"
+    assert warning.data["idle_seconds"] >= 0.5
+    assert warning.data["text"].endswith("; stacks in stacks-rank0.txt")
+
+
+def test_one_that_keeps_python_s_lock_is_written_without_python(tmp_path: Path) -> None:
+    rank = Rank(tmp_path, "c")
+    assert "through" in rank.ended()
+    assert "in keeps_the_lock" in rank.file.read_text()
+
+
+def test_a_rank_in_progress_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "go").touch()
+    rank = Rank(tmp_path, "python", seconds=60)
+    assert "through" in rank.ended()
+    assert list(tmp_path.iterdir()) == [tmp_path / "go"]
+
+
+def test_a_person_may_ask_for_the_stacks(tmp_path: Path) -> None:
+    rank = Rank(tmp_path, "python", seconds=600)
+    rank.up()
+    rank.process.send_signal(signal.SIGUSR1)
+    until(lambda: "in main" in rank.file.read_text())
+    (tmp_path / "go").touch()
+    assert "through" in rank.ended()
+
+
+def test_a_stopped_neighbour_is_named(tmp_path: Path) -> None:
+    """A process that a signal has stopped can write nothing itself."""
+    stopped = Rank(tmp_path, "python", rank=3, seconds=600)
+    stopped.up()
+    stopped.process.send_signal(signal.SIGSTOP)
+    rank = Rank(tmp_path, "python")
+    until(lambda: warnings(tmp_path))
+    stopped.process.send_signal(signal.SIGCONT)
+    (tmp_path / "go").touch()
+    assert "through" in rank.ended()
+    assert "through" in stopped.ended()
+    assert f"; rank 3, process {stopped.process.pid}, is stopped by a signal;" in data_of(tmp_path, 0)["text"]
+
+
+@pytest.mark.ranks
+def test_where_one_hangs_in_front_of_a_collective_all_write(tmp_path: Path) -> None:
+    group = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "HANGS": 1}
+    ranks = [Rank(tmp_path, "collective", rank=n, **group) for n in range(2)]
+    until(lambda: len(warnings(tmp_path)) == 2)
+    (tmp_path / "go").touch()
+    assert all("through" in rank.ended() for rank in ranks)
+    first, second = (rank.file.read_text() for rank in ranks)
+    assert "in barrier" in first
+    assert "in waits" in second
+    assert {event.data["rank"] for event in warnings(tmp_path)} == {0, 1}
