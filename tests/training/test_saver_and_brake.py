@@ -121,6 +121,19 @@ def test_a_term_is_a_request_and_a_second_one_is_not_caught(ranks: Ranks, tmp_pa
         signal.signal(signal.SIGTERM, before)
 
 
+def test_a_second_term_ends_the_process_at_once(ranks: Ranks, tmp_path: Path) -> None:
+    brake = Brake(tmp_path / "stop", 2, ranks)
+    child = os.fork()
+    if not child:
+        brake.listen()
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGTERM
+
+
 def test_a_non_finite_loss_is_never_saved_and_ends_after_the_limit(ranks: Ranks, tmp_path: Path) -> None:
     brake = Brake(tmp_path / "stop", 2, ranks)
     first, fine, second, third = (
