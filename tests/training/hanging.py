@@ -1,8 +1,7 @@
 """A rank for test_hang.py: python -m tests.training.hanging FOLDER SECONDS HOW
 
 Watches itself with a limit of SECONDS and makes no progress: `python` waits in Python, `c` in a C function that
-keeps Python's lock, `collective` (two ranks by RANK and MASTER_PORT) has the second one wait in Python while the
-first waits for it in a barrier. It goes on when the file `go` appears in FOLDER, or after that function's time.
+keeps Python's lock. It goes on when the file `go` appears in FOLDER, or after that function's time.
 """
 
 from __future__ import annotations
@@ -22,10 +21,6 @@ C_SECONDS = 3
 
 def main(folder: Path, seconds: float, how: str) -> None:
     rank = int(os.environ["RANK"])
-    if how == "collective":
-        import torch.distributed as dist
-
-        dist.init_process_group("gloo")
     pulse = Pulse("loading")
     with HangWatch(pulse, JobFolder(PurePosixPath(folder)), rank, seconds):
         pulse.step = 41
@@ -33,12 +28,21 @@ def main(folder: Path, seconds: float, how: str) -> None:
         print("up", flush=True)
         if how == "c":
             keeps_the_lock()
-        elif rank == int(os.environ.get("HANGS", "0")):
+        else:
             waits(folder / "go")
-        if how == "collective":
-            dist.barrier()
         pulse.beat("optimizer")
     print("through", flush=True)
+
+
+def in_front_of_a_barrier(folder: Path, seconds: float, rank: int, port: int) -> None:
+    """Be one rank of two, of which the second comes to a barrier only when the file `go` is there."""
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    with HangWatch(Pulse("forward_backward"), JobFolder(PurePosixPath(folder)), rank, seconds):
+        if rank == 1:
+            waits(folder / "go")
+        dist.barrier()
 
 
 def waits(file: Path) -> None:

@@ -74,12 +74,12 @@ def _put_files(plan: NodePlan) -> None:
 
 
 def _rank(plan: NodePlan, local: int) -> BaseProcess:
-    process = _server().Process(target=_sft, args=(plan, local), daemon=True)
+    process = server().Process(target=_sft, args=(plan, local), daemon=True)
     process.start()
     return process
 
 
-def _server() -> multiprocessing.context.ForkServerContext:
+def server() -> multiprocessing.context.ForkServerContext:
     """Return the context whose server, started at first need and shared by the session, has imported everything."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)

@@ -14,6 +14,7 @@ import pytest
 from training.journal import tail
 from training.spec.events import Event
 
+from . import hanging, ranks_harness
 from .launch import ROOT, free_port
 from .nodejobs import until
 
@@ -21,12 +22,12 @@ from .nodejobs import until
 class Rank:
     """One process of hanging.py in `folder`."""
 
-    def __init__(self, folder: Path, how: str, *, rank: int = 0, seconds: float = 0.5, **env: object):
+    def __init__(self, folder: Path, how: str, *, rank: int = 0, seconds: float = 0.5):
         self.folder, self.rank = folder, rank
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.training.hanging", str(folder), str(seconds), how],
             cwd=ROOT,
-            env={**os.environ, "RANK": str(rank), **{name: str(value) for name, value in env.items()}},
+            env={**os.environ, "RANK": str(rank)},
             stdout=subprocess.PIPE,
         )
 
@@ -107,12 +108,17 @@ def test_a_stopped_neighbour_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.ranks
 def test_where_one_hangs_in_front_of_a_collective_all_write(tmp_path: Path) -> None:
-    group = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "HANGS": 1}
-    ranks = [Rank(tmp_path, "collective", rank=n, **group) for n in range(2)]
+    port = free_port()
+    make = ranks_harness.server().Process
+    ranks = [make(target=hanging.in_front_of_a_barrier, args=(tmp_path, 0.5, n, port)) for n in range(2)]
+    for rank in ranks:
+        rank.start()
     until(lambda: len(warnings(tmp_path)) == 2)
     (tmp_path / "go").touch()
-    assert all("through" in rank.ended() for rank in ranks)
-    first, second = (rank.file.read_text() for rank in ranks)
+    for rank in ranks:
+        rank.join()
+    assert [rank.exitcode for rank in ranks] == [0, 0]
+    first, second = ((tmp_path / f"stacks-rank{n}.txt").read_text() for n in range(2))
     assert "in barrier" in first
     assert "in waits" in second
     assert {event.data["rank"] for event in warnings(tmp_path)} == {0, 1}

@@ -48,6 +48,7 @@ class HangWatch:
         self._file = self.path.open("a")
         self._size = os.fstat(self._file.fileno()).st_size
         faulthandler.register(signal.SIGUSR1, self._file)
+        self._arm(*self.pulse.last())  # before the thread had a chance to run
         self._thread.start()
         return self
 
@@ -65,15 +66,21 @@ class HangWatch:
     def _run(self) -> None:
         while not self._closed.wait(self._look):
             part, idle = self.pulse.last()
-            limit = self.seconds * PATIENCE.get(part, 1.0)
-            if idle < limit:
+            if idle < self._limit(part):
                 self._told = False
-                faulthandler.dump_traceback_later(limit - idle + 2 * self._look, file=self._file)
+                self._arm(part, idle)
             elif not self._told:
                 self._told = True
                 faulthandler.cancel_dump_traceback_later()
                 self._dump(part, idle)
             self._tell_of_others_dumps()
+
+    def _limit(self, part: str) -> float:
+        return self.seconds * PATIENCE.get(part, 1.0)
+
+    def _arm(self, part: str, idle: float) -> None:
+        """Set the timer that writes without Python, for a little later than we would ourselves."""
+        faulthandler.dump_traceback_later(self._limit(part) - idle + 2 * self._look, file=self._file)
 
     def _dump(self, part: str, idle: float) -> None:
         """Write and tell. Never fails: the disk may be what everything waits for, or full."""
