@@ -8,6 +8,7 @@ import torch
 from transformers import PrinterCallback
 
 from .journal import Journal
+from .precision import keep_sums_exact
 from .saving.resumable import Resumable
 from .spec.events import Kind
 from .watch import laps
@@ -20,6 +21,7 @@ class Sft(Watched, Resumable):
 
     def __init__(self, *, brake: Brake, story: Journal | None, **settings: Any):
         super().__init__(**settings)
+        keep_sums_exact(self.accelerator.state.fsdp_plugin)
         self.brake = brake
         self.story = story
         if story is None:
