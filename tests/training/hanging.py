@@ -21,10 +21,9 @@ C_SECONDS = 3
 
 def main(folder: Path, seconds: float, how: str) -> None:
     rank = int(os.environ["RANK"])
-    pulse = Pulse("loading")
+    pulse = Pulse("forward_backward")
     with HangWatch(pulse, JobFolder(PurePosixPath(folder)), rank, seconds):
         pulse.step = 41
-        pulse.beat("forward_backward")
         print("up", flush=True)
         if how == "c":
             keeps_the_lock()
