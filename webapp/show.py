@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 register = template.Library()
@@ -122,6 +122,23 @@ def fact(value: object) -> str:
 def words(name: str) -> str:
     """Return `world_size` as 'world size'."""
     return name.replace("_", " ")
+
+
+@register.filter
+def hint(text: str) -> SafeString:
+    """Return a field's description with what stands between backticks as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if i % 2 else part,) for i, part in enumerate(parts))
+    )
+
+
+@register.filter
+def preset_value(value: str, kind: str) -> str:
+    """Return a form's text for a preset's value as a person reads it."""
+    if kind == "switch":
+        return "on" if value else "off"
+    return (value if len(value) <= 40 else f"{value[:39]}\N{HORIZONTAL ELLIPSIS}") or "empty"
 
 
 @register.filter

@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 import yaml
 from django.test import Client
+from pydantic import BaseModel
 
 from training.spec import presets
+from training.spec.lint import parse_recipe
 from training.spec.plan import Launch, plan_attempt
+from training.spec.recipe import Recipe
 from webapp.runs import actions
-from webapp.runs.forms import COMMON, RunForm
+from webapp.runs.form_fields import COMMON
+from webapp.runs.forms import RunForm
 from webapp.runs.models import Run
+from webapp.runs.recipe_fields import NOT_HERE, ONLY_WHEN, laid_over, specs, typed
 
 from .rows import HOSTILE, World
 
@@ -28,7 +33,7 @@ def filled(world: World) -> dict[str, Any]:
         "cluster": str(world.cluster.pk),
         "editor": "form",
         "yaml": form.text,
-        **form.common,
+        **form.fields,
     }
 
 
@@ -39,7 +44,8 @@ def test_it_opens_with_what_there_is_only_one_of(page: Client, world: World) -> 
         str(world.version.pk),
         str(world.cluster.pk),
     )
-    assert set(form.common) == set(COMMON)
+    assert set(form.fields) == set(specs())
+    assert set(COMMON) < set(form.fields)
 
 
 def test_it_saves_a_draft(page: Client, filled: dict[str, Any]) -> None:
@@ -67,7 +73,7 @@ def test_it_rejects_with_the_problem_at_its_field_and_loses_nothing(page: Client
     found = {problem.field for problem in answer.context["problems"]}
     assert found == {"model"}  # without a model nothing else can be asked
     answer = page.post("/runs/new/", filled | typed | {"launch": "1", "model": filled["model"]})
-    by_key = {field.key: field for field in answer.context["fields"]}
+    by_key = {field.spec.key: field for field in answer.context["fields"]}
     assert by_key["optimisation.learning_rate"].problems
     assert by_key["optimisation.max_steps"].problems
     assert by_key["optimisation.learning_rate"].value == "fast"
@@ -91,7 +97,7 @@ def test_all_fields_take_over_what_was_typed_and_back(page: Client, filled: dict
     recipe["optimisation"]["max_steps"] = 78
     back = filled | {"turn": "form", "editor": "yaml", "yaml": yaml.safe_dump(recipe)}
     form = page.post("/runs/new/", back).context["form"]
-    assert (form.at, form.common["optimisation.max_steps"]) == ("form", "78")
+    assert (form.at, form.fields["optimisation.max_steps"]) == ("form", "78")
 
 
 def test_broken_yaml_names_its_line_and_stays(page: Client, filled: dict[str, Any]) -> None:
@@ -127,7 +133,7 @@ def test_an_unknown_field_in_yaml_is_named(page: Client, filled: dict[str, Any])
 def test_a_preset_loads_its_recipe(page: Client, filled: dict[str, Any]) -> None:
     answer = page.post("/runs/new/", filled | {"load": "1", "preset": "smollm2-135m-demo"})
     steps = presets.load("smollm2-135m-demo").recipe.optimisation.max_steps
-    assert answer.context["form"].common["optimisation.max_steps"] == str(steps)
+    assert answer.context["form"].fields["optimisation.max_steps"] == str(steps)
 
 
 def test_the_panel_shows_the_files_that_would_be_put(page: Client, world: World, filled: dict[str, Any]) -> None:
@@ -185,3 +191,87 @@ def test_a_source_that_no_run_can_have_is_no_source(
     assert page.get("/runs/new/", {"from": source}).status_code == 200
     assert page.post("/runs/new/", filled | {"source": source, "save": "1"}).status_code == 302
     assert Run.objects.get().cloned_from is None
+
+
+def leaves(model: type[BaseModel], above: str = "") -> set[str]:
+    found = set()
+    for name, info in model.model_fields.items():
+        inner = info.annotation
+        is_section = isinstance(inner, type) and issubclass(inner, BaseModel)
+        found |= leaves(inner, f"{above}{name}.") if is_section else {above + name}
+    return found
+
+
+def test_every_field_of_the_recipe_has_one_control_with_its_description(page: Client, world: World) -> None:
+    answer = page.get("/runs/new/")
+    drawn = [*answer.context["fields"], *(field for group in answer.context["groups"] for field in group.fields)]
+    keys = [field.spec.key for field in drawn]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == leaves(Recipe) - NOT_HERE
+    assert all(field.spec.hint and field.label for field in drawn)
+    text = answer.content.decode()
+    assert all(f'name="{key}"' in text for key in keys)
+
+
+@pytest.mark.parametrize("preset", presets.names())
+def test_the_fields_say_the_whole_recipe(preset: str) -> None:
+    recipe = presets.load(preset).recipe
+    assert parse_recipe(laid_over({}, typed(recipe.model_dump(mode="json")))) == recipe
+
+
+def test_lists_ticks_and_whole_numbers_become_what_the_recipe_wants() -> None:
+    typed_in = {
+        "method.kind": "lora", "method.target_modules": " q_proj,v_proj\n k_proj ", "trackers.names": "wandb, mlflow",
+        "optimisation.betas": "0.9 0.95", "fsdp.version": "1", "data.template": "a\r\nb", "fsdp.cpu_offload": "on",
+    }  # fmt: skip
+    recipe = parse_recipe(laid_over({}, typed_in))
+    assert recipe.method.target_modules == ("q_proj", "v_proj", "k_proj")
+    assert recipe.trackers.names == ("wandb", "mlflow")
+    assert recipe.optimisation.betas == (0.9, 0.95)
+    assert (recipe.fsdp.version, recipe.fsdp.cpu_offload, recipe.data.template) == (1, True, "a\nb")
+
+
+def test_several_ticks_are_posted_as_a_browser_does(page: Client, filled: dict[str, Any]) -> None:
+    form = page.post("/runs/new/", filled | {"turn": "form", "trackers.names": ["", "wandb", "mlflow"]}).context["form"]
+    assert form.fields["trackers.names"] == "wandb, mlflow"
+    form = page.post("/runs/new/", filled | {"turn": "form", "export.at_end": ["", "on"]}).context["form"]
+    assert form.fields["export.at_end"] == "on"
+
+
+def test_only_what_differs_from_the_preset_is_marked(page: Client, filled: dict[str, Any]) -> None:
+    typed_in = {"turn": "form", "optimisation.learning_rate": "1e-3", "optimisation.weight_decay": "0.2"}
+    answer = page.post("/runs/new/", filled | typed_in)  # the preset's rate is 0.001
+    by_name = {group.name: group for group in answer.context["groups"]}
+    assert [group.name for group in by_name.values() if group.differing] == ["optimisation"]
+    assert not any(field.differs for field in answer.context["fields"])
+    assert "1 differs from the preset" in answer.content.decode()
+
+
+def test_a_section_with_a_problem_comes_back_unfolded(page: Client, filled: dict[str, Any]) -> None:
+    answer = page.post("/runs/new/", filled | {"save": "1", "limits.restarts": "often", "data.train_on": "completion"})
+    assert {group.name for group in answer.context["groups"] if group.is_open} == {"limits", "data"}
+    assert "does not go with format messages" in answer.content.decode()
+
+
+def test_what_means_nothing_beside_the_others_is_folded_away(page: Client, filled: dict[str, Any]) -> None:
+    def hidden(answer: Any) -> set[str]:
+        return {f.spec.key for group in answer.context["groups"] for f in group.fields if not f.applies}
+
+    full = hidden(page.get("/runs/new/"))
+    assert {"method.rank", "fsdp.sync_module_states", "data.text_field"} <= full
+    lora = hidden(page.post("/runs/new/", filled | {"turn": "form", "method.kind": "lora"}))
+    assert full - lora == {key for key, (other, values) in ONLY_WHEN.items() if "lora" in values}
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "linear", "constant", "constant_with_warmup"])
+@pytest.mark.parametrize("steps", ["1", "2", "300"])
+def test_the_planned_rate_is_drawn_before_launch(
+    page: Client, filled: dict[str, Any], schedule: str, steps: str
+) -> None:
+    asked = {"optimisation.schedule": schedule, "optimisation.max_steps": steps}
+    answer = page.post("/runs/new/panel", filled | asked)
+    curve = answer.context["forecast"].curve
+    heights = [float(pair.split()[1]) for pair in curve.path.replace("M", "").split(" L")]
+    assert all(0 <= height <= curve.height for height in heights)
+    assert f'd="{curve.path}"' in answer.content.decode()
+    assert f"step {steps}" in curve.words or f"each of {steps} steps" in curve.words

@@ -1,6 +1,6 @@
-"""The new-run form: what is chosen, the ten recipe fields that people change, and all fields as YAML.
+"""The new-run form: what is chosen, and the recipe, as fields or as YAML.
 
-The recipe has one source at a time: the ten fields laid over the YAML while the form is open, the YAML alone
+The recipe has one source at a time: the fields laid over the YAML while the form is open, the YAML alone
 while the editor is. Values stay as they were typed, so that a refused form comes back with nothing lost;
 training.spec says what is wrong with them, field by field.
 """
@@ -10,45 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import yaml
-from pydantic import BaseModel
+from django.http import QueryDict
 
 from training.spec import presets
 from training.spec.lint import Problem, Refused, parse_recipe
 from training.spec.reading import read_yaml
-from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
 
 from .actions import Order
 from .models import ModelSource, Run
+from .recipe_fields import Spec, laid_over, specs, typed
 
-COMMON = (
-    "optimisation.max_steps",
-    "optimisation.learning_rate",
-    "optimisation.per_device_batch",
-    "optimisation.accumulation",
-    "optimisation.schedule",
-    "optimisation.warmup_ratio",
-    "data.max_length",
-    "precision",
-    "checkpoints.every_steps",
-    "export.at_end",
-)
-LABELS = {
-    "optimisation.max_steps": "Steps",
-    "optimisation.learning_rate": "Learning rate",
-    "optimisation.per_device_batch": "Batch per rank",
-    "optimisation.accumulation": "Accumulation",
-    "optimisation.schedule": "Schedule",
-    "optimisation.warmup_ratio": "Warm-up, share of steps",
-    "data.max_length": "Tokens a row",
-    "precision": "Precision",
-    "checkpoints.every_steps": "Checkpoint every … steps",
-    "export.at_end": "Export when finished",
-}
 FORM, YAML = "form", "yaml"
 
 
@@ -64,7 +40,7 @@ class RunForm:
     source: str = ""
     at: str = FORM
     text: str = ""
-    common: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, post: Mapping[str, str]) -> RunForm:
@@ -73,7 +49,7 @@ class RunForm:
             setattr(form, key, str(post.get(key, "")))
         form.at = YAML if post.get("editor") == YAML else FORM
         form.text = str(post.get("yaml", "")).replace("\r\n", "\n")
-        form.common = {key: str(post.get(key, "")) for key in COMMON}
+        form.fields = {key: posted(post, spec) for key, spec in specs().items() if key in post}
         return form
 
     @classmethod
@@ -101,7 +77,7 @@ class RunForm:
     def fill(self, recipe: dict[str, Any]) -> None:
         """Show `recipe` in both editors."""
         self.text = yaml.safe_dump(recipe, sort_keys=False)
-        self.common = {key: shown(_dig(recipe, key)) for key in COMMON}
+        self.fields = typed(recipe)
 
     def turn_to(self, editor: str) -> None:
         """Open the other editor with what this one holds; raise Refused where that can't be read."""
@@ -114,11 +90,7 @@ class RunForm:
     def recipe(self) -> dict[str, Any]:
         """Return the recipe as it stands, unchecked; raise Refused where the YAML can't be read."""
         base = read_yaml(self.text)
-        if self.at == YAML:
-            return base
-        for key, value in self.common.items():
-            base = merge(base, _nest(key, value))
-        return base
+        return base if self.at == YAML else laid_over(base, self.fields)
 
     def order(self) -> Order:
         """Return what is asked for; raise Refused with everything that is missing."""
@@ -137,21 +109,11 @@ class RunForm:
         return Order(self.name, self.preset, recipe, model, dataset, cluster)
 
 
-def shown(value: Any) -> str:
-    return ("on" if value else "") if isinstance(value, bool) else str(value)
-
-
-def _nest(key: str, value: str) -> dict[str, Any]:
-    out: Any = value == "on" if key == "export.at_end" else value
-    for part in reversed(key.split(".")):
-        out = {part: out}
-    return out
-
-
-def _dig(recipe: Any, key: str) -> Any:
-    for part in key.split("."):
-        recipe = recipe.get(part, "") if isinstance(recipe, dict) else ""
-    return recipe
+def posted(post: Mapping[str, str], spec: Spec) -> str:
+    """Return what was typed into a field; of several ticks, all: each control has an empty one for none."""
+    if spec.kind == "choices" and isinstance(post, QueryDict):
+        return ", ".join(filter(None, map(str, post.getlist(spec.key))))
+    return str(post[spec.key])
 
 
 def _only(kind: type[ModelSource] | type[Cluster]) -> str:
@@ -164,38 +126,3 @@ def _chosen(kind: Any, key: str, name: str, fix: str, problems: list[Problem]) -
     if found is None:
         problems.append(Problem(name, "none is chosen" if not key else f"there is none with number {key[:20]}", fix))
     return found
-
-
-@dataclass(frozen=True)
-class CommonField:
-    """One recipe field as the form draws it. `kind`: number, choice or switch."""
-
-    key: str
-    label: str
-    hint: str
-    value: str
-    kind: str
-    choices: tuple[str, ...]
-    problems: list[Problem]
-
-
-def common_fields(form: RunForm, problems: list[Problem]) -> list[CommonField]:
-    return [_common_field(key, form.common.get(key, ""), [p for p in problems if p.field == key]) for key in COMMON]
-
-
-def _common_field(key: str, value: str, problems: list[Problem]) -> CommonField:
-    info = _field_info(key)
-    choices = tuple(str(c) for c in get_args(info.annotation)) if get_origin(info.annotation) else ()
-    kind = "choice" if choices else "switch" if info.annotation is bool else "number"
-    return CommonField(key, LABELS[key], info.description or "", value, kind, choices, problems)
-
-
-def _field_info(key: str) -> Any:
-    *sections, name = key.split(".")
-    model: type[BaseModel] = Recipe
-    for section in sections:
-        annotation = model.model_fields[section].annotation
-        assert isinstance(annotation, type)
-        assert issubclass(annotation, BaseModel)
-        model = annotation
-    return model.model_fields[name]

@@ -22,8 +22,10 @@ from webapp.people import person
 
 from .. import actions
 from ..files import LaunchFiles, planned
-from ..forms import RunForm, common_fields
+from ..form_fields import common, groups
+from ..forms import RunForm
 from ..models import ModelSource, Run
+from ..rates import RateCurve, rate_curve
 from .find import get_run
 
 
@@ -104,6 +106,10 @@ class Forecast:
         return self.steps * self.rows_a_step / self.rows if self.rows else 0.0
 
     @property
+    def curve(self) -> RateCurve | None:
+        return rate_curve(self.recipe, self.steps) if self.recipe else None
+
+    @property
     def steps(self) -> int:
         return total_steps(self.recipe, rows=self.rows, ranks=self.ranks) if self.recipe else 0
 
@@ -147,7 +153,8 @@ def _page(
         "form": form,
         "problems": problems or [],
         "by_field": {name: [p for p in problems or [] if p.field == name] for name in known},
-        "fields": common_fields(form, problems or []),
+        "fields": common(form, problems or []),
+        "groups": groups(form, problems or []),
         "recipe_problems": [p for p in problems or [] if p.field not in known],
         "presets": [presets.load(name) for name in presets.names()],
         "models": ModelSource.objects.all(),
