@@ -1,4 +1,4 @@
-"""The tokenizer and the model, with fp32 master weights and every choice of the recipe checked first."""
+"""The tokenizer and the model, in fp32 or as the base of an adapter, and every choice of the recipe checked first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from .adapters.dtypes import base_dtype
+from .adapters.quantise import check_plain, quantisation
 from .cpu_fsdp import accelerator_present
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused
@@ -27,17 +29,19 @@ def load_tokenizer(job: TrainJob) -> PreTrainedTokenizerBase:
 
 
 def load_model(job: TrainJob, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    """Return the model in fp32 on the host: whole on the first rank of a node, empty on the others
+    """Return the model on the host, in fp32 or as an adapter's base: whole on the first rank of a node, empty on others
     where loading is RAM-efficient.
 
     Call when the process group is up: the empty ranks are chosen by it. Raises Refused.
     """
     config = AutoConfig.from_pretrained(job.model, **_source(job))
+    check_plain(config)
     _check_vocabulary(config, tokenizer)
     model = AutoModelForCausalLM.from_pretrained(
         job.model,
         config=config,
-        dtype=torch.float32,
+        dtype=base_dtype(job.recipe) if job.recipe.method.adapts else torch.float32,
+        quantization_config=quantisation(job.recipe.method),
         attn_implementation=attention(job.recipe.model),
         **_source(job),
     )

@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import datasets
 import torch.distributed as dist
 import transformers
 from transformers import PreTrainedModel
 
-from . import data
+from . import data, method
 from .arguments import arguments
 from .cpu_fsdp import accelerator_present, shard_on_cpu
 from .endings import print_error, reason_for, sentence
@@ -75,7 +76,8 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     resume = find_resume(job, ranks)
     saver = saver_for(job, ranks, journal)
     tokenizer = load_tokenizer(job)
-    model = load_model(job, tokenizer)
+    model, watchers = method.prepared(load_model(job, tokenizer), job.recipe, ranks)
+    known = facts(model, ranks) | method.facts(model, job.recipe)
     tell(story, "tokenising")
     limits = job.recipe.limits
     meter = Meter(ranks, pulse, gpu=accelerator)
@@ -90,7 +92,8 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
             SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
             FinishLine(job.recipe),
             brake,
-            *([Narrator(story, facts(model, ranks) | meter.facts())] if story else []),
+            *watchers,
+            *([Narrator(story, known | meter.facts())] if story else []),
         ],
         saver=saver,
         resume=resume,
@@ -144,7 +147,7 @@ def tell(story: Journal | None, phase: str) -> None:
         story.emit(Kind.PHASE, name=phase)
 
 
-def facts(model: PreTrainedModel, ranks: Ranks) -> dict[str, int]:
+def facts(model: PreTrainedModel, ranks: Ranks) -> dict[str, Any]:
     """Return what is only known before sharding, and where training runs."""
     return {
         "world_size": ranks.world_size,

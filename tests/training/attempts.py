@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tests.training import ranks_harness
 from tests.training.launch import Launch, of_kind, recipe
 from training.samples import tiny
 from training.spec.folder import JobFolder
 from training.spec.plan import NodePlan
 
 STEPS = 6
+ADAPTER = {"kind": "lora", "rank": 4, "alpha": 8}
 
 
 @dataclass
@@ -95,6 +97,18 @@ class Attempts:
         shutil.copytree(part, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-4")
         return self._ended(launch, attempt=2, resume=(1, 4))
 
+    @cached_property
+    def adapted(self) -> Ended:
+        """LoRA on one node of two ranks, saved at 3 and 6."""
+        return self._forked(self.launch("adapted", nodes=1, processes=2), method=ADAPTER)
+
+    @cached_property
+    def adapted_resumed(self) -> Ended:
+        """The same, gone on from step 3."""
+        launch = self.launch("adapted-resumed", nodes=1, processes=2)
+        bring_together(self.adapted, 3, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-3")
+        return self._forked(launch, attempt=2, resume=(1, 3), method=ADAPTER)
+
     def full_disk(self, scratch: Path) -> Ended:
         """Saves each step on a disk that the caller made too small for two checkpoints."""
         launch = self.launch("full", nodes=1, processes=2, root=scratch)
@@ -114,6 +128,15 @@ class Attempts:
         for node in range(nodes):
             write_rows(launch.scratch(node) / "datasets" / "rows")
         return launch
+
+    def _forked(
+        self, launch: Launch, *, attempt: int = 1, resume: tuple[int, int] | None = None, **overrides: object
+    ) -> Ended:
+        """Run without launchers; the exit statuses are the ranks'."""
+        plans = launch.plans(recipe(**overrides), attempt, resume)
+        codes = ranks_harness.run(plans)
+        checkpoints = [launch.scratch(n) / "runs/1" / str(attempt) / "checkpoints" for n in range(launch.nodes)]
+        return Ended([plan.folder for plan in plans], checkpoints, codes)
 
     def _ended(
         self,

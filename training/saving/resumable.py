@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy
 import torch
-from accelerate.utils import load_fsdp_optimizer
+from accelerate.utils import is_peft_model, load_fsdp_optimizer
 from transformers import TrainerCallback
 from trl import SFTTrainer
 
+from ..adapters import state as adapter
+from ..adapters.stored import CONFIG, config_text
 from ..spec.events import Kind
 from ..spec.parts import StatePart
 from . import progress, states
@@ -65,6 +67,8 @@ class Resumable(SFTTrainer):
             "trainer_state.json": self._trainer_state(),
             progress.NAME: self._progress().model_dump_json(indent=1).encode(),
         }
+        if is_peft_model(self.model):
+            files[CONFIG] = config_text(self.model).encode()
         scaler = getattr(self.accelerator, "scaler", None)  # accelerate sets it for fp16 alone
         return files | ({"scaler.pt": _saved(scaler.state_dict())} if scaler is not None else {})
 
@@ -135,7 +139,10 @@ class Resumable(SFTTrainer):
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         with damaged(resume_from_checkpoint):
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            if is_peft_model(self.model):
+                adapter.load(self.model, Path(resume_from_checkpoint) / states.MODEL)
+            else:
+                super()._load_from_checkpoint(resume_from_checkpoint, model)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         if checkpoint is None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from accelerate.utils import is_peft_model
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
     get_optimizer_state_dict,
 )
 from torch.distributed.fsdp import FullyShardedDataParallel
+
+from ..adapters import state as adapter
 
 MODEL = "pytorch_model_fsdp_0"
 OPTIMIZER = "optimizer_0"
@@ -33,10 +36,8 @@ def _kind(model: Any, plugin: Any) -> AbstractContextManager[Any]:
 
 
 def _weights(model: Any, plugin: Any) -> Any:
-    if hasattr(model, "peft_config"):  # peft's own test for a model with an adapter
-        from peft import get_peft_model_state_dict
-
-        return get_peft_model_state_dict(model, adapter_name=model.active_adapter)
+    if is_peft_model(model):
+        return adapter.trained(model)
     return get_model_state_dict(model, options=StateDictOptions()) if plugin.fsdp_version == 2 else model.state_dict()
 
 

@@ -88,6 +88,9 @@ def problems_on(recipe: Recipe, *, accelerator: bool) -> list[Problem]:
         return found
     if recipe.fsdp.version == 1:
         found.append(Problem("fsdp.version", "FSDP1 needs a GPU and these nodes have none", "Set it to 2."))
+    if recipe.method.kind == "qlora":
+        why = "a 4-bit base needs bitsandbytes on a GPU and these nodes have none"
+        found.append(Problem("method.kind", why, "Use lora."))
     if recipe.optimisation.optimizer.startswith("paged_"):
         found.append(
             Problem(

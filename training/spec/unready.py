@@ -18,7 +18,6 @@ UNREADY = (
     "export.shard_gigabytes",
     "fsdp.weights",
     "master_weights",
-    "method.kind",
 )
 
 

@@ -35,7 +35,11 @@ class Method(Section):
         return self.kind != "full"
 
     @model_validator(mode="after")
-    def only_an_adapter_has_its_parameters(self) -> Method:
+    def each_kind_has_its_parameters(self) -> Method:
         if self.kind == "full" and (self.target_modules or self.modules_to_save):
             raise ValueError("target_modules and modules_to_save belong to an adapter; set kind to lora, or drop them")
+        if self.kind != "qlora" and (self.quantisation, self.double_quantisation) != ("nf4", True):
+            raise ValueError(
+                "quantisation belongs to qlora; set kind to it: a 4-bit base learns through an adapter alone"
+            )
         return self

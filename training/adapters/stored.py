@@ -1,0 +1,33 @@
+"""What a checkpoint says of its adapter, beside the shards: PEFT's configuration of the live model."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from peft import LoraConfig, PeftModel
+
+from .names import ADAPTER
+
+CONFIG = "adapter_config.json"  # PEFT's own name
+
+
+def config_text(model: Any) -> str:
+    """Return the live adapter's configuration, as PEFT stores it."""
+    assert isinstance(model, PeftModel)
+    config = copy.copy(model.peft_config[ADAPTER])
+    config.inference_mode = True  # what PEFT stores: loading it does not train it
+    with tempfile.TemporaryDirectory() as folder:  # PEFT has its own ways of writing it, and no other than into a file
+        config.save_pretrained(folder)
+        return (Path(folder) / CONFIG).read_text("utf-8")
+
+
+def read_config(folder: Path) -> LoraConfig:
+    """Return the configuration that lies in `folder`. Raises OSError or ValueError."""
+    fields = json.loads((folder / CONFIG).read_text("utf-8"))
+    config = LoraConfig.from_peft_type(**fields)
+    assert isinstance(config, LoraConfig)
+    return config
