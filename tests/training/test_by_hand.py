@@ -41,21 +41,22 @@ def wanted(place: Path, **more: Any) -> Wanted:
 
 
 def test_it_is_planned_as_the_service_would(place: Path) -> None:
-    plan, skipped = planned(wanted(place, processes=3))
+    found = planned(wanted(place, processes=3))
+    plan = found.plan
     job = TrainJob.model_validate_json(plan.files["recipe.json"])
     assert (job.model, job.train, job.test) == (str(place / "base"), str(place / "rows.jsonl"), "")
     assert str(plan.folder.path) == str(place / "recipe.out/runs/1/1/node0")
     assert "num_processes: 3\n" in plan.files["accelerate.yaml"]
-    assert skipped == []
+    assert (found.attempt, found.skipped) == (1, [])
     assert not (place / "recipe.out").exists()
 
 
 def test_on_cpu_two_ranks_are_taken(place: Path) -> None:
-    assert planned(wanted(place))[0].node.processes == 2
+    assert planned(wanted(place)).plan.node.processes == 2
 
 
 def test_a_second_node_has_its_own_rank_and_the_first_ones_address(place: Path) -> None:
-    plan, _ = planned(wanted(place, nodes="10.77.0.11, 10.77.0.12", rank=1, port=29501))
+    plan = planned(wanted(place, nodes="10.77.0.11, 10.77.0.12", rank=1, port=29501)).plan
     text = plan.files["accelerate.yaml"]
     assert plan.rank == 1
     assert "main_process_ip: 10.77.0.11\nmain_process_port: 29501\n" in text
@@ -65,7 +66,7 @@ def test_a_second_node_has_its_own_rank_and_the_first_ones_address(place: Path) 
 
 def test_a_hub_id_stays_one(place: Path) -> None:
     (place / "recipe.yaml").write_text(RECIPE.replace("name: base", "name: org/model-7b, revision: v2"))
-    job = TrainJob.model_validate_json(planned(wanted(place))[0].files["recipe.json"])
+    job = TrainJob.model_validate_json(planned(wanted(place)).plan.files["recipe.json"])
     assert (job.model, job.revision) == ("org/model-7b", "v2")
 
 
@@ -92,6 +93,7 @@ def text(old: str, new: str) -> Change:
         (text("max_length", "test: none.jsonl, max_length"), "data.test", "there is no file"),
         (text("max_steps", "max_step"), "optimisation.max_step", "unknown field"),
         (text("fp32", "fp32\nprecision: bf16"), "recipe", "precision is there twice"),
+        (text("fp32", "fp32\nlimits: {restarts: 2}"), "limits.restarts", "nobody is there"),
         (text("fp32", "fp16"), "precision", "needs a GPU"),
         (lambda place: {"recipe": place / "none.yaml"}, "recipe", "No such file"),
         (lambda _: {"processes": 0}, "--processes", "it is 0"),
@@ -122,7 +124,7 @@ def test_every_problem_is_told_at_once(place: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_job_of_the_plan_is_told_from_a_recipe(place: Path) -> None:
-    plan, _ = planned(wanted(place))
+    plan = planned(wanted(place)).plan
     (place / "job.json").write_text(plan.files["recipe.json"])
     (place / "recipe.json").write_text(json.dumps({"checkpoints": {"keep": 1}}))
     assert is_job(place / "job.json")
@@ -163,5 +165,5 @@ def test_gpus_hidden_by_the_environment_do_not_count(setting: str | None, count:
 
 
 def test_the_interface_is_the_one_that_has_the_address(place: Path) -> None:
-    plan, _ = planned(wanted(place))
+    plan = planned(wanted(place)).plan
     assert plan.env["GLOO_SOCKET_IFNAME"] in {name for _, name in socket.if_nameindex()}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from transformers import AutoModelForCausalLM
 
 from tests.training.attempts import Attempts, write_rows
 from tests.training.launch import ROOT, SMALL, events, of_kind
@@ -36,6 +37,7 @@ class Hand:
             "data": {"train": "rows/train.jsonl", "test": "rows/test.jsonl"},
             "optimisation": {"max_steps": steps},
             "checkpoints": {"every_steps": 1000},
+            "export": {"at_end": True},
         }
         (self.place / "recipe.yaml").write_text(yaml.safe_dump(merge(dict(SMALL), asked)))
 
@@ -105,3 +107,5 @@ def test_it_goes_on_from_the_latest(hand: Hand, interrupted: str) -> None:
     started = next(event for event in events(hand.job(2)) if event.kind == "started")
     assert started.data["resumed_from"] == saved.step
     assert [e.step for e in of_kind(hand.job(2), "metrics")] == [saved.step + 1, saved.step + 2]
+    exported = Scratch(hand.place / "runs").export(1, 2)  # type: ignore[arg-type]
+    assert AutoModelForCausalLM.from_pretrained(Path(exported.model)).num_parameters() == started.data["parameters"]

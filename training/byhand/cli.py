@@ -7,8 +7,9 @@
 
 Paths in the recipe count from its own folder. What is wrong is refused first, each with field, reason and way out
 (exit status 2). Then the job folder of a new attempt is made under --out, and the job runs in the foreground: its
-log comes to the terminal, its figures go to events.jsonl and samples.jsonl. Ctrl-C or TERM: finish the step, save,
-end; a second one: end now. Exit status: 0 completed, or stopped with a save; else 1, and exit.json says why.
+log comes to the terminal, its figures go to events.jsonl and samples.jsonl. With export.at_end the last checkpoint
+is exported then, on the first node. Ctrl-C or TERM: finish the step, save, end; a second one: end now. Exit status:
+0 completed, or stopped with a save; else 1, and exit.json says why.
 
 `accelerate launch` starts the ranks with the same word and the job's own recipe.json.
 """
@@ -20,8 +21,10 @@ import json
 import sys
 from pathlib import Path
 
-from ..spec.faults import SENTENCES
+from ..exitfile import Ending
+from ..spec.faults import SENTENCES, Reason
 from ..spec.lint import Refused
+from ..spec.plan import NodePlan
 
 
 def main(argv: list[str]) -> int:
@@ -65,12 +68,22 @@ def parser() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Check everything, launch, wait; return the exit status. Raises Refused before anything is touched."""
-    from . import foreground, order
+    from . import exporting, order
 
-    plan, skipped = order.planned(order.Wanted(**vars(options)))
-    for text in skipped:
+    found = order.planned(order.Wanted(**vars(options)))
+    for text in found.skipped:
         print(f"not resumed from: {text}", file=sys.stderr)
+    ending = shown(found.plan)
+    if ending.reason == Reason.COMPLETED and found.plan.rank == 0 and found.recipe.export.at_end:
+        ending = shown(exporting.planned(found.plan, order.RUN, found.attempt))
+    return 0 if ending.reason.good else 1
+
+
+def shown(plan: NodePlan) -> Ending:
+    """Run a job in the foreground, saying where it lies and how it ends."""
+    from . import foreground
+
     print(f"job folder: {plan.folder.path}", flush=True)
     ending = foreground.run(plan)
     print(f"{ending.reason}: {ending.text or SENTENCES[ending.reason]}", flush=True)
-    return 0 if ending.reason.good else 1
+    return ending

@@ -38,13 +38,23 @@ class Wanted:
         return (self.out or self.recipe.with_suffix(".out")).absolute()
 
 
-def planned(wanted: Wanted) -> tuple[NodePlan, list[str]]:
-    """Return this node's plan, and what was skipped on the way to a checkpoint to go on from.
+@dataclass(frozen=True)
+class Planned:
+    """This node's plan. `skipped`: checkpoints that are newer than the one it goes on from, and what they lack."""
+
+    plan: NodePlan
+    recipe: Recipe
+    attempt: int
+    skipped: list[str]
+
+
+def planned(wanted: Wanted) -> Planned:
+    """Return what to run on this node.
 
     Raises Refused, with every problem that can be seen at once. Touches nothing.
     """
     recipe = parse_recipe(read_yaml(_text(wanted.recipe)))
-    problems: list[Problem] = []
+    problems = _unheard(recipe)
     target = _kept(problems, lambda: target_of(recipe, wanted.recipe.absolute().parent))
     slots = _kept(problems, lambda: nodes.slots(wanted.scratch, wanted.processes, wanted.nodes, wanted.rank))
     if slots:
@@ -60,7 +70,15 @@ def planned(wanted: Wanted) -> tuple[NodePlan, list[str]]:
     assert port
     assert number
     launch = plan.Launch(RUN, number, port, "by-hand", found.place, nodes.environment())
-    return plan_attempt(recipe, target, slots, launch)[wanted.rank], found.skipped
+    return Planned(plan_attempt(recipe, target, slots, launch)[wanted.rank], recipe, number, found.skipped)
+
+
+def _unheard(recipe: Recipe) -> list[Problem]:
+    """Return what of a recipe only the service does."""
+    if not recipe.limits.restarts:
+        return []
+    fix = "Leave it out, and start it again with --resume latest."
+    return [Problem("limits.restarts", "by hand nobody is there who restarts it", fix)]
 
 
 def _kept(problems: list[Problem], check: Callable[[], T]) -> T | None:
