@@ -37,7 +37,10 @@ class Recipe(Section):
         "bf16", description="Number format of forward and backward. fp16 scales the loss and needs a GPU."
     )
     master_weights: Literal["fp32", "bf16"] = Field(
-        "fp32", description="Number format of the weights that the optimizer moves. bf16 loses small updates."
+        "fp32",
+        description="Number format of the weights that the optimizer moves. bf16 loses small updates. An adapter's base"
+        " is not moved: under FSDP2 it is in `precision`; under FSDP1, where a wrap unit has one format, in the"
+        " adapter's. A qlora adapter is always bf16, as its base is stored.",
     )
     fsdp: Fsdp = Field(default_factory=Fsdp)
     checkpoints: Checkpoints = Field(default_factory=Checkpoints)
