@@ -10,13 +10,14 @@ import math
 import re
 from typing import Any
 
+from training.spec.schedule import learning_rates
+
 from . import series
 from .models import Attempt, Run, Series
 
 MAX_POINTS = 10_000
-DRAWN = re.compile(
-    r"loss|learning_rate|grad_norm|tokens_per_second|eval/loss|node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total)"
-)
+MEMORY = re.compile(r"node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total)")  # of what is over time, all that is drawn
+PLANNED = "planned/learning_rate"
 Pair = list[Any]  # [x, value as JSON carries it]
 
 
@@ -29,10 +30,16 @@ def picture(run: Run, count: int) -> dict[str, Any]:
     newest = run.attempt
     rows: dict[str, list[Series]] = {}
     for row in Series.objects.filter(attempt__run=run).order_by("name", "attempt__number"):
-        if DRAWN.fullmatch(row.name):
+        if row.axis == "step" or MEMORY.fullmatch(row.name):
             rows.setdefault(row.name, []).append(row)
-    curves = {name: _curve(run, newest, found, count) for name, found in rows.items()}
+    curves = {PLANNED: _planned(run)} | {name: _curve(run, newest, found, count) for name, found in rows.items()}
     return {"cursor": run.journal, "series": {name: curve for name, curve in curves.items() if curve["points"]}}
+
+
+def _planned(run: Run) -> dict[str, Any]:
+    """The learning rate that the recipe plans, over all steps to come; drawn behind the real one."""
+    points = learning_rates(run.parsed_recipe(), run.total_steps)
+    return {"axis": "step", "points": [list(point) for point in points], "tail": []}
 
 
 def _curve(run: Run, newest: Attempt | None, found: list[Series], count: int) -> dict[str, Any]:

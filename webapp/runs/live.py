@@ -12,7 +12,7 @@ from typing import Any
 
 from training.spec.events import Kind, strict
 
-from . import reach
+from . import facts, reach
 from .digest import readings
 from .models import Attempt, Event
 
@@ -22,6 +22,8 @@ LIMIT = 500
 CHANGES: dict[str, tuple[str, ...]] = {
     Kind.PHASE: ("header",),
     Kind.STARTED: ("header", "facts", "charts"),
+    Kind.RESUMED: ("facts",),
+    facts.DATA: ("facts",),
     Kind.METRICS: ("header",),
     Kind.WARNING: ("header",),
     Kind.SAMPLE: ("memory",),

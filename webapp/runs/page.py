@@ -15,6 +15,7 @@ from webapp.show import Bar
 
 from . import actions
 from .digest import PROBLEM
+from .facts import panel
 from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
@@ -186,7 +187,7 @@ def history(run: Run) -> Context:
 
 def facts(run: Run) -> Context:
     attempt = run.attempt
-    return {"attempt": attempt, "facts": sorted(attempt.facts.items()) if attempt else []}
+    return {"attempt": attempt, "panel": panel(attempt)}
 
 
 def log_end(run: Run, cursor: int) -> list[dict[str, Any]]:

@@ -16,13 +16,32 @@ const WHOLE = [...Array(8).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 1
 
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
 
+const only = (...wanted) => (names) => wanted.filter((n) => names.has(n));
+const like = (pattern) => (names) => [...names].filter((n) => pattern.test(n)).sort();
+const spoken = (name) => name.replace("eval/", "evaluation: ").replaceAll("_", " ");
+const PARTS = ["step", "data", "forward_backward", "optimizer", "save", "evaluation", "other"].map((n) => `${n}_seconds`);
+const PLANNED = "planned/";
+
 /** What each chart shows: given all names, the series in it. `total` of a memory is its limit line. */
 const KINDS = {
-  loss: { pick: (names) => ["loss", "eval/loss"].filter((n) => names.has(n)), label: (n) => n, axis: "step", format: figure },
-  learning_rate: { pick: (names) => ["learning_rate"].filter((n) => names.has(n)), label: () => "learning rate", axis: "step", format: figure },
-  grad_norm: { pick: (names) => ["grad_norm"].filter((n) => names.has(n)), label: () => "gradient norm", axis: "step", format: figure },
+  loss: { pick: only("loss", "eval/loss"), label: (n) => n, axis: "step", format: figure },
+  learning_rate: { pick: only("planned/learning_rate", "learning_rate"), label: (n) => (n.startsWith(PLANNED) ? "planned" : "learning rate"), axis: "step", format: figure },
+  grad_norm: { pick: only("grad_norm"), label: () => "gradient norm", axis: "step", format: figure },
+  speed: { pick: only("tokens_per_second", "trained_tokens_per_second"), label: (n) => (n.startsWith("trained") ? "trained tokens/s" : "tokens/s"), axis: "step", format: figure, zero: true },
+  parts: { pick: only(...PARTS), label: (n) => spoken(n.replace("_seconds", "")), axis: "step", format: (y) => `${figure(y)} s`, zero: true },
+  mfu: { pick: only("mfu"), label: () => "MFU", axis: "step", format: (y) => `${figure(100 * y)}%`, zero: true },
+  rank_memory: { pick: like(/^(host_)?memory(_\w+)?$/), label: spoken, axis: "step", format: size, zero: true },
   memory: { pick: memorySeries, label: memoryLabel, axis: "time", format: size, zero: true },
 };
+const DULL = /^(epoch|node\d+\/.*)$/; // epochs say no more than steps; what is not of steps has its own chart
+
+/** The kind of a metric that no chart above knows. */
+const plain = (name) => ({ pick: only(name), label: spoken, axis: "step", format: figure });
+
+function unknown(names) {
+  const known = new Set(Object.values(KINDS).flatMap((kind) => kind.pick(names)));
+  return [...names].filter((n) => !known.has(n) && !DULL.test(n)).sort();
+}
 
 function memorySeries(names) {
   const gpus = [...names].filter((n) => /^node\d+\/gpu\d+\/used$/.test(n));
@@ -42,9 +61,10 @@ function row(cells) {
 }
 
 class Chart {
-  constructor(element, curves) {
+  constructor(element, curves, kind = KINDS[element.dataset.chart]) {
     this.element = element;
-    this.kind = KINDS[element.dataset.chart];
+    this.kind = kind;
+    this.card = element.closest("[data-optional]");
     this.curves = curves;
     this.names = [];
     this.plot = null;
@@ -60,6 +80,7 @@ class Chart {
 
   draw() {
     const names = this.kind.pick(new Set(this.curves.keys()));
+    if (this.card) this.card.hidden = !names.length;
     if (!names.length) { this.empty(); return; }
     const shape = names.map((name) => `${name}${this.curves.get(name).tail.length ? "+" : ""}`).join();
     if (!this.plot || shape !== this.shape) this.make(names, shape);
@@ -72,7 +93,7 @@ class Chart {
     if (!this.table?.open) return;
     const body = this.table.querySelector("tbody");
     const rows = [];
-    for (const name of this.names) {
+    for (const name of this.names.filter((n) => !n.startsWith(PLANNED))) {
       const { xs, ys, odd } = this.curves.get(name);
       for (let i = xs.length - 1; i >= Math.max(0, xs.length - TABLE_ROWS); i--) rows.push([xs[i], this.kind.label(name), odd.get(xs[i]) ?? this.kind.format(ys[i])]);
     }
@@ -111,7 +132,9 @@ class Chart {
     const value = (_, y) => (y == null ? "–" : kind.format(y));
     const series = [{ label: kind.axis, value: kind.axis === "step" ? (_, x) => (x == null ? "–" : String(x)) : (_, x) => (x == null ? "–" : clock(x)) }];
     this.names.forEach((name, i) => {
-      series.push({ label: kind.label(name), stroke: css(PALETTE[i % PALETTE.length]), dash: DASHES[i % DASHES.length], width: 1.6, points: this.sparse(name), value });
+      if (name.startsWith(PLANNED)) { series.push({ label: kind.label(name), stroke: css("--sb-tail"), dash: [5, 4], width: 1.4, points: { show: false }, value }); return; }
+      const nth = i - this.names.filter((n) => n.startsWith(PLANNED)).length;
+      series.push({ label: kind.label(name), stroke: css(PALETTE[nth % PALETTE.length]), dash: DASHES[nth % DASHES.length], width: 1.6, points: this.sparse(name), value });
       if (this.curves.get(name).tail.length) series.push({ label: `${kind.label(name)}, left behind`, stroke: css("--sb-tail"), dash: [3, 3], width: 1, points: { show: false }, value });
     });
     return {
@@ -175,9 +198,10 @@ export class Charts {
     this.curves = new Map();
     this.askAgain = askAgain;
     this.charts = [...document.querySelectorAll("[data-chart]")].map((element) => new Chart(element, this.curves));
+    this.plain = new Map(); // series -> its chart
     this.asked = false;
     told.points = (name) => this.curves.get(name)?.pairs() ?? [];
-    document.addEventListener("themechange", () => { for (const chart of this.charts) chart.shape = ""; this.draw(); });
+    document.addEventListener("themechange", () => { for (const chart of this.all()) chart.shape = ""; this.draw(); });
   }
 
   /** Take the whole picture in place of what there was. */
@@ -185,6 +209,21 @@ export class Charts {
     this.curves.clear();
     for (const [name, { points, tail }] of Object.entries(series)) this.curves.set(name, new Curve(points, tail));
     this.draw();
+  }
+
+  /** Metrics that no chart knows get a plain one each, folded away. */
+  drawUnknown() {
+    const found = unknown(new Set(this.curves.keys()));
+    for (const name of found.filter((n) => !this.plain.has(n))) {
+      const made = document.getElementById("plain-chart").content.cloneNode(true);
+      const element = made.querySelector(".chart");
+      made.querySelector("h3").textContent = spoken(name);
+      element.dataset.series = name;
+      document.getElementById("more-charts").append(made);
+      this.plain.set(name, new Chart(element, this.curves, plain(name)));
+    }
+    document.getElementById("more-metrics").hidden = !this.plain.size;
+    document.getElementById("more-names").textContent = [...this.plain.keys()].map(spoken).join(", ");
   }
 
   add(points) {
@@ -197,10 +236,12 @@ export class Charts {
     if (Object.keys(points).length) this.draw();
   }
 
+  all() { return [...this.charts, ...this.plain.values()]; }
+
   /** Draw once before the next frame, however many batches came. */
   draw() {
     if (this.asked) return;
     this.asked = true;
-    requestAnimationFrame(() => { this.asked = false; for (const chart of this.charts) chart.draw(); });
+    requestAnimationFrame(() => { this.asked = false; this.drawUnknown(); for (const chart of this.all()) chart.draw(); });
   }
 }
