@@ -22,6 +22,7 @@ COMMANDS = {
     "stop-all": ("training.signals:stop_all", "end every job of a scratch folder"),
     "sample-model": ("training.samples.model:main", "build a small real model folder, offline"),
     "sample-data": ("training.samples.data:main", "build a small real data set, offline"),
+    "tokenise": ("training.data.tokenise:main", "make a job's tokens, once, before its ranks start"),
     "sft": ("training.byhand.cli:main", "fine-tune by hand: sft recipe.yaml; the ranks are started with it, too"),
     "preset": ("training.describe:preset", "print a preset's recipe as YAML, to begin from"),
     "schema": ("training.describe:schema", "print the recipe's JSON Schema, or its description as Markdown"),

@@ -10,6 +10,7 @@ from .spec.trainer import trainer_arguments
 
 def arguments(job: TrainJob, *, accelerator: bool) -> SFTConfig:
     """Return the Trainer's arguments. Making them brings the process group up."""
+    evaluates = bool(job.test or job.recipe.data.test_share)
     return SFTConfig(
-        **trainer_arguments(job.recipe, checkpoints=job.checkpoints, evaluates=bool(job.test), accelerator=accelerator)
+        **trainer_arguments(job.recipe, checkpoints=job.checkpoints, evaluates=evaluates, accelerator=accelerator)
     )

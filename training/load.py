@@ -21,6 +21,8 @@ from .spec.sections.model import Model
 def load_tokenizer(job: TrainJob) -> PreTrainedTokenizerBase:
     """Return the model's tokenizer; raise Refused where it can't render this data."""
     tokenizer = AutoTokenizer.from_pretrained(job.model, **_source(job))
+    if job.recipe.data.template:
+        tokenizer.chat_template = job.recipe.data.template
     if job.recipe.data.format == "messages" and not tokenizer.chat_template:
         raise Refused(
             [Problem("data.format", "the model's tokenizer has no chat template", "Choose a chat model, or text.")]

@@ -76,9 +76,9 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     resume = find_resume(job, ranks)
     saver = saver_for(job, ranks, journal)
     tokenizer = load_tokenizer(job)
+    rows = data.read(job, tokenizer, story)
     model, watchers = method.prepared(load_model(job, tokenizer), job.recipe, ranks)
     known = facts(model, ranks) | method.facts(model, job.recipe)
-    tell(story, "tokenising")
     limits = job.recipe.limits
     meter = Meter(ranks, pulse, gpu=accelerator)
     brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
@@ -86,8 +86,8 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
         model=model,
         args=args,
         processing_class=tokenizer,
-        train_dataset=data.load(job.train, job.recipe.data),
-        eval_dataset=data.load(job.test, job.recipe.data) if job.test else None,
+        train_dataset=rows.train(),
+        eval_dataset=rows.test(),
         callbacks=[
             SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
             FinishLine(job.recipe),

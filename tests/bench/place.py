@@ -20,6 +20,7 @@ IDENTITY, INTERFACE = "loopback", "lo"  # as the launcher gives them to its own 
 HOST_NAME = "node-a"
 WRITER = Path(__file__).with_name("writer.py")
 PYTHON = """#!/bin/sh
+case "$2 $3" in "training tokenise") shift 4; exec "$@" ;; esac
 case "$2" in accelerate.commands.launch) exec {python} {writer} "$@" ;; esac
 exec {python} "$@"
 """

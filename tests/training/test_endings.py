@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.distributed.checkpoint.api import CheckpointException, _wrap_exception
 
-from training.data import bad
+from training.data.rows import bad
 from training.endings import Ended, reason_for, sentence
 from training.spec.faults import Reason
 from training.spec.lint import Problem, Refused

@@ -49,7 +49,7 @@ def test_started_reports_what_is_so(attempts: Attempts) -> None:
 
 def test_phases_are_told(attempts: Attempts) -> None:
     phases = [e.data["name"] for e in of_kind(attempts.one_node.head, "phase")]
-    assert phases[:3] == ["loading", "tokenising", "training"]
+    assert phases[:3] == ["tokenising", "loading", "training"]
     assert "saving" in phases
 
 

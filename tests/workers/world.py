@@ -28,8 +28,10 @@ from workers.follower import Follower
 
 ROOT = Path(__file__).resolve().parents[2]
 GENEROUS = 120.0
-# A node's interpreter: the real one, but that the launcher starts the ranks of tests/workers/ranks.py.
+# A node's interpreter: the real one, but that the launcher starts the ranks of tests/workers/ranks.py, which need no
+# tokens.
 PYTHON = """#!/bin/sh
+case "$2 $3" in "training tokenise") shift 4; exec "$@" ;; esac
 case "$2" in accelerate.commands.launch) exec {python} {ranks} "$@" ;; esac
 exec {python} "$@"
 """

@@ -19,6 +19,10 @@ class Kind(StrEnum):
 
     # training, in events.jsonl
     PHASE = "phase"  # name: loading | tokenising | training | saving
+    # data of what is trained: rows = kept + dropped (longer than max_length) + untrained (no trained token left); cut;
+    # sequences, tokens, trained_tokens, longest; test: the same of what is evaluated on, or null; artefact (its hash),
+    # made (now, or found), seconds
+    DATA = "data"
     STARTED = "started"  # world_size, nodes, total_steps, parameters, trainable, attention, master_dtype, resumed_from
     # on GPUs also: chip, chip_flops (its peak in 16-bit products, where known)
     RESUMED = "resumed"  # step; name, saved_on, world_size (ranks), parts: {spec.parts.StatePart: Fate}, rows_again,

@@ -2,6 +2,7 @@
 
     <scratch>/releases/<hash>/training/        the code, put once per version
     <scratch>/datasets/<hash>/{train,test}.jsonl
+    <scratch>/datasets/tokens/<hash>/          rows as sequences of tokens, see Tokens
     <scratch>/runs/<run>/<attempt>/checkpoints/checkpoint-<step>/
     <scratch>/runs/<run>/<attempt>/node<rank>/  one job: what this node's supervisor runs and writes
     <scratch>/runs/<run>/exports/<export>/      one job, with the model folder in it
@@ -81,6 +82,34 @@ class JobFolder:
         return self.path / "model"
 
 
+TOKENS = "tokens"
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One set of sequences: made under another name, renamed when whole. `counts` is written last."""
+
+    path: PurePosixPath
+
+    def rows(self, name: str) -> PurePosixPath:
+        """The sequences to train on (`train`) or to evaluate on (`test`)."""
+        return self.path / f"{name}.arrow"
+
+    @property
+    def counts(self) -> PurePosixPath:
+        return self.path / "counts.json"
+
+    @property
+    def lock(self) -> PurePosixPath:
+        """Held by whoever makes the set."""
+        return self.path.with_name(f".{self.path.name}.lock")
+
+    @property
+    def unfinished(self) -> str:
+        """How the names begin, beside it, under which the set is made."""
+        return f".{self.path.name}.new-"
+
+
 @dataclass(frozen=True)
 class Scratch:
     """A node's scratch folder (absolute)."""
@@ -92,6 +121,11 @@ class Scratch:
 
     def dataset(self, digest: str) -> PurePosixPath:
         return self.root / "datasets" / digest
+
+    @property
+    def tokens(self) -> PurePosixPath:
+        """Where rows lie as sequences of tokens, each set under its own hash."""
+        return self.root / "datasets" / TOKENS
 
     def run(self, run: int) -> PurePosixPath:
         return self.root / "runs" / str(int(run))

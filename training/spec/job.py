@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .folder import JobFolder
+from .folder import TOKENS, JobFolder
 from .parts import FreshPart
 from .recipe import Recipe
 
@@ -34,6 +34,7 @@ class TrainJob(Part):
     revision: str = ""
     train: str = Field(description="JSON Lines file on the node.")
     test: str = ""
+    tokens: str = Field("", description="Folder for what is tokenised of them; empty: `tokens`, beside train.")
     checkpoints: str = Field(description="Folder for this attempt's checkpoints.")
     resume_from: str = Field(
         "",
@@ -44,6 +45,11 @@ class TrainJob(Part):
     events: str = Field(description="This node's events.jsonl.")
     nodes: int = Field(ge=1)
     node_rank: int = Field(ge=0)
+
+    @property
+    def tokens_folder(self) -> PurePosixPath:
+        """Where sets of sequences lie, each under its hash."""
+        return PurePosixPath(self.tokens) if self.tokens else PurePosixPath(self.train).parent / TOKENS
 
     @property
     def folder(self) -> JobFolder:

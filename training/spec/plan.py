@@ -103,7 +103,8 @@ def check_nodes(recipe: Recipe, nodes: Sequence[NodeSlot]) -> None:
 def _node_plan(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: int, launch: Launch) -> NodePlan:
     node = nodes[rank]
     folder = Scratch(PurePosixPath(node.scratch)).job(launch.run, launch.attempt, rank)
-    command = (node.python, "-m", "accelerate.commands.launch", "--config_file", str(folder.accelerate),
+    command = (node.python, "-m", "training", "tokenise", str(folder.recipe),
+               node.python, "-m", "accelerate.commands.launch", "--config_file", str(folder.accelerate),
                "-m", "training", "sft", str(folder.recipe))  # fmt: skip
     job = Job(argv=command, node_rank=rank, disk=node.scratch, grace_seconds=recipe.limits.stop_seconds)
     files = {
@@ -123,6 +124,7 @@ def _train_job(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: 
         revision=target.revision,
         train=target.train or str(data / "train.jsonl"),
         test=target.test or (str(data / "test.jsonl") if target.has_test else ""),
+        tokens=str(scratch.tokens),
         checkpoints=str(scratch.checkpoints(launch.run, launch.attempt)),
         resume_from=str(scratch.checkpoint(launch.run, *launch.resume)) if launch.resume else "",
         fresh=launch.fresh,

@@ -62,7 +62,13 @@ def _batches(recipe: Recipe) -> dict[str, object]:
 
 
 def _rows(recipe: Recipe) -> dict[str, object]:
-    return {"max_length": recipe.data.max_length, "packing": recipe.data.packing}
+    """Rows come tokenised, cut and packed: the trainer must not do it again, only collate them as they are."""
+    return {
+        "dataset_kwargs": {"skip_prepare_dataset": True},
+        "max_length": recipe.data.max_length,
+        "packing": recipe.data.packing,
+        "packing_strategy": recipe.data.packing_strategy,
+    }
 
 
 def _reports(recipe: Recipe, checkpoints: str, evaluates: bool) -> dict[str, object]:

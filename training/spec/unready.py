@@ -8,12 +8,6 @@ from __future__ import annotations
 from .recipe import Recipe
 
 UNREADY = (
-    "data.format=prompt-completion",
-    "data.on_long",
-    "data.packing_strategy",
-    "data.template",
-    "data.test_share",
-    "data.train_on",
     "export.adapter",
     "export.shard_gigabytes",
     "fsdp.weights",

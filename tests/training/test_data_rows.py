@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from training.data import BadData, load
+from training.data.rows import BadData, read_rows
 from training.spec.sections.data import Data
 
 CHAT = Data()
+PAIRS = Data(format="prompt-completion")
 TEXT = Data(format="text", text_field="content")
 GOOD = '{"messages": [{"role": "user", "content": "é"}, {"role": "assistant", "content": "b"}], "n": 1}\n'
 
@@ -18,7 +19,7 @@ GOOD = '{"messages": [{"role": "user", "content": "é"}, {"role": "assistant", "
 def rows(tmp_path: Path, text: str | bytes, data: Data = CHAT) -> list[Any]:
     path = tmp_path / "train.jsonl"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return list(load(str(path), data))
+    return [row for _, row in read_rows(str(path), data)]
 
 
 def test_messages_keep_role_and_content_only(tmp_path: Path) -> None:
@@ -38,9 +39,22 @@ def test_text_reads_the_named_column(tmp_path: Path) -> None:
     ]
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    assert len(rows(tmp_path, GOOD)) == 1
-    assert len(rows(tmp_path, GOOD * 3)) == 3
+def test_lines_are_counted_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text(f"\n{GOOD}\n\n{GOOD}")
+    assert [line for line, _ in read_rows(str(path), CHAT)] == [2, 5]
+
+
+def test_no_key_appears_that_the_file_did_not_have(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="line 1: `role` should be text, found nothing"):
+        rows(tmp_path, '{"messages": [{"a": 1}, {"b": 2}]}')
+
+
+def test_a_prompt_and_its_completion_are_read(tmp_path: Path) -> None:
+    line = '{"prompt": "2+2=", "completion": " 4", "system": null}\n'
+    assert rows(tmp_path, line, PAIRS) == [{"prompt": "2+2=", "completion": " 4"}]
+    with pytest.raises(BadData, match="line 2: `completion` should be text, found int"):
+        rows(tmp_path, line + '{"prompt": "2+2=", "completion": 4}', PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +80,6 @@ def test_other_encodings_are_not_replaced_in_silence(tmp_path: Path) -> None:
         rows(tmp_path, GOOD.encode() + '{"content": "é"}'.encode("latin-1"))
 
 
-@pytest.mark.parametrize("text", ["", "\n \n"])
-def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadData, match="has no rows"):
-        rows(tmp_path, text)
-
-
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="No such file"):
-        load(str(tmp_path / "none.jsonl"), CHAT)
+        list(read_rows(str(tmp_path / "none.jsonl"), CHAT))
