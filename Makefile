@@ -4,6 +4,7 @@
 # make check   style, types, architecture
 # make bench-latency  from a line written on a node to its point drawn in the browser
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
+# make bench-watch    what being watched costs a training step
 # make screenshots    docs/images, of a real run
 # SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
 
@@ -19,7 +20,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. In the order given, longest groups first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-demo screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-demo bench-watch screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -70,6 +71,9 @@ bench-latency: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 
 bench-demo: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@$(BIN)/python -m tests.bench.demo $(BENCH_ARGS)
+
+bench-watch: $(VENV)/.tests
+	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)
 
 screenshots: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh

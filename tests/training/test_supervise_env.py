@@ -17,6 +17,7 @@ PRINT = "import json, os\nprint(json.dumps(dict(os.environ)))"
 
 def test_it_reaches_the_job(tmp_path: Path) -> None:
     hostile = {"HF_TOKEN": "hf_secret", "EMPTY": "", "ODD": "$(touch pwned) `id` \"'; = # \u2028 é"}
+    hostile["NCCL_IB_HCA"] = "=mlx5_0:1,mlx5_1"
     job = NodeJob(tmp_path).put(PRINT, env=envfile.dump(hostile))
     job.start()
     assert job.exit()["reason"] == "completed"

@@ -55,7 +55,7 @@ class NodePlan:
     folder: JobFolder
     files: Mapping[str, str]
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
