@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
 from django.utils import timezone
 
 from tests.workers.world import Following, World, stored_equals_written
 from webapp.fleet.models import Claim
 from webapp.runs.models import Attempt, Event, Run
-from workers import advance
+from workers import advance, finish
 
 
 def impatient(run: Run) -> None:
@@ -47,3 +50,22 @@ def test_a_full_disk_is_left_to_a_person(world: World, following: Following) -> 
     world.behave(fail={"0": 1}, reason="disk_full")
     run = world.drive(world.run(limits={"restarts": 3}), lambda r: r.has_ended)
     assert (run.state, run.reason, run.attempts.count()) == ("failed", "disk_full", 1)
+
+
+def test_what_is_left_on_a_node_that_was_away_is_ended_before_the_next_attempt(
+    world: World, following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finish, "PATIENCE", timedelta(seconds=1))
+    world.behave(fail={"0": 40}, steps=100_000, pace=0.05)
+    run = world.drive(world.run(limits={"restarts": 1}), lambda r: r.step >= 3)
+    first = run.attempt
+    world.hosts[1].stop()
+    world.drive(run, lambda r: r.has_ended or r.attempt.restart)
+    assert list(finish.unproven()) == [first]
+    assert world.supervisors() != []  # on the node that is away
+    world.behave(steps=run.attempt.resume_from.step + 2)
+    world.hosts[1].start()
+    world.drive(run, lambda r: r.has_ended, step=lambda: impatient(run))
+    assert (run.state, run.attempt.restart) == ("succeeded", 1)
+    assert not finish.unproven().exists()
+    assert world.supervisors() == []
