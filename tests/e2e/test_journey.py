@@ -14,6 +14,7 @@ from .stack import Stack
 
 pytestmark = pytest.mark.e2e
 STEPS = 40
+RATE = "learning_rate"
 
 GENERATE = """
 import json, sys
@@ -55,6 +56,8 @@ def test_from_log_in_to_a_model_that_generates(
     series = stack.api("GET", f"/runs/{run}/series/loss?points=1500")
     assert series["steps"] == [float(step) for step in range(1, STEPS + 1)]
     assert series["values"][-1] < series["values"][0], "it has to learn"
+    points = {name: person.page.evaluate(f"window.shardboard.points('{name}')") for name in (RATE, f"planned/{RATE}")}
+    assert points[RATE] == points[f"planned/{RATE}"], "drawn before the launch, true to the last digit after a resume"
 
     person.export("bfloat16")
     folder = unpack(person.download(tmp_path), tmp_path)
