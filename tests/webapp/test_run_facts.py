@@ -54,13 +54,21 @@ def test_the_figures_of_many_ranks_are_told_by_least_and_most() -> None:
 
 def test_the_counts_of_the_data_and_what_a_resume_restored(page: Client, world: World) -> None:
     feed = told(world)
-    rows = {"rows": 5000, "kept": 4900, "cut": 120, "trained_tokens": 512_345, "artefact": "ab" * 32, "test": None}
+    rows = {
+        "rows": 5000,
+        "kept": 4900,
+        "cut": 120,
+        "trained_tokens": 512_345,
+        "artefact": "ab" * 32,
+        "test": {"rows": 7},
+    }
     parts = {"weights": "restored", "optimizer": "resharded", "data_position": "fresh"}
     skipped = [{"name": "checkpoint-6", "node_rank": 1, "fault": "no manifest"}]
     feed.write("train@0", ("data", None, rows), ("resumed", 4, {"saved_on": 2, "parts": parts, "skipped": skipped}))
     groups = shown(feed)
     assert groups["Data"]["trained tokens"] == "512,345"
     assert groups["Data"]["artefact"] == "abababababab"
+    assert groups["Data to evaluate on"] == {"rows": "7"}
     assert groups["Restored on resume"] == {
         "weights": "restored", "optimizer": "resharded", "data position": "fresh", "saved on": "2"
     }  # fmt: skip

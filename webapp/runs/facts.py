@@ -17,12 +17,12 @@ from webapp.show import NOTHING, figure, size, words
 from .digest import PROBLEM
 from .models import Attempt, Event
 
-DATA = "data"
-FORMATS, MODEL, RANKS, ROWS, RESUME, MORE = (
-    "Number formats", "Model", "Ranks and loading", "Data", "Restored on resume", "More",
+FORMATS, MODEL, RANKS, ROWS, TEST_ROWS, RESUME, MORE = (
+    "Number formats", "Model", "Ranks and loading", "Data", "Data to evaluate on", "Restored on resume", "More",
 )  # fmt: skip
-GROUPS = (MODEL, FORMATS, RANKS, ROWS, RESUME, MORE)
+GROUPS = (MODEL, FORMATS, RANKS, ROWS, TEST_ROWS, RESUME, MORE)
 HASH = re.compile(r"[0-9a-f]{40,64}")  # shown by its beginning
+TEST = "test"  # in the counts of the data, those of what is evaluated on
 RANKS_SHOWN = 8  # of more, the most and the least are told
 
 
@@ -87,7 +87,6 @@ KNOWN_ROWS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "longest": ("longest row, tokens", count),
     "seconds": ("tokenised in", seconds),
     "made": ("made for this run", count),
-    "test": ("to evaluate on", count),
 }
 
 
@@ -101,13 +100,18 @@ def panel(attempt: Attempt | None) -> Panel:
             group, label, show = KNOWN.get(key, (MORE, words(key), count))
             found[group].append(_fact(label, value, show))
     _share_of_trained(found[MODEL], attempt.facts)
-    for key, value in _newest(attempt, DATA).items():
-        if value is not None:
-            label, show = KNOWN_ROWS.get(key, (words(key), count))
-            found[ROWS].append(_fact(label, value, show))
+    rows = _newest(attempt, Kind.DATA)
+    found[ROWS] = _rows({key: value for key, value in rows.items() if key != TEST})
+    found[TEST_ROWS] = _rows(rows.get(TEST))
     resumed = _newest(attempt, Kind.RESUMED)
     found[RESUME] = _restored(resumed)
     return Panel([(name, facts) for name, facts in found.items() if facts], _skipped(resumed))
+
+
+def _rows(counts: Any) -> list[Fact]:
+    told = counts.items() if isinstance(counts, Mapping) else ()
+    known = ((key, value, KNOWN_ROWS.get(key, (words(key), count))) for key, value in told if value is not None)
+    return [_fact(label, value, show) for _, value, (label, show) in known]
 
 
 def _newest(attempt: Attempt, kind: str) -> dict[str, Any]:

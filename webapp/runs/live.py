@@ -12,7 +12,7 @@ from typing import Any
 
 from training.spec.events import Kind, strict
 
-from . import facts, reach
+from . import reach
 from .digest import readings
 from .models import Attempt, Event
 
@@ -23,7 +23,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.PHASE: ("header",),
     Kind.STARTED: ("header", "facts", "charts"),
     Kind.RESUMED: ("facts",),
-    facts.DATA: ("facts",),
+    Kind.DATA: ("facts",),
     Kind.METRICS: ("header",),
     Kind.WARNING: ("header",),
     Kind.SAMPLE: ("memory",),
