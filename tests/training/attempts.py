@@ -123,10 +123,11 @@ class Attempts:
         shared: bool = False,
         model: Path | None = None,
         root: Path | None = None,
+        rows: Callable[[Path], object] | None = None,
     ) -> Launch:
         launch = Launch(root or self.root / name, model or self.model, "rows", nodes, processes, shared)
         for node in range(nodes):
-            write_rows(launch.scratch(node) / "datasets" / "rows")
+            (rows or write_rows)(launch.scratch(node) / "datasets" / "rows")
         return launch
 
     def _forked(
