@@ -7,29 +7,28 @@ from typing import Any
 import torch
 from transformers import PrinterCallback
 
+from .gradient import Clipped
 from .journal import Journal
 from .precision import keep_sums_exact
 from .saving.resumable import Resumable
 from .spec.events import Kind
 from .watch import laps
-from .watch.brake import Brake
 from .watch.watched import Watched
 
 
-class Sft(Watched, Resumable):
+class Sft(Watched, Resumable, Clipped):
     """A watched SFTTrainer that saves through a Saver and shows each loss to a Brake."""
 
-    def __init__(self, *, brake: Brake, story: Journal | None, **settings: Any):
+    def __init__(self, *, story: Journal | None, **settings: Any):
         super().__init__(**settings)
         keep_sums_exact(self.accelerator.state.fsdp_plugin)
-        self.brake = brake
         self.story = story
         if story is None:
             self.remove_callback(PrinterCallback)  # else the log of every node repeats the first one's figures
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         loss: torch.Tensor = super().training_step(*args, **kwargs)
-        self.brake.saw_loss(bool(torch.isfinite(loss)))
+        self.brake.saw(bool(torch.isfinite(loss)))
         return loss
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:

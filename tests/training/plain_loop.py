@@ -46,11 +46,11 @@ def train(model_folder: Path, data: Path, plan: Plan) -> dict[int, tuple[float, 
         optimizer.zero_grad()
         loss = mean_loss(model, batch)
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), plan.max_grad_norm)
+        norm = clip(model, plan.max_grad_norm)
         for group in optimizer.param_groups:
             group["lr"] = plan.learning_rate * rate(step, plan)
         optimizer.step()
-        found[step + 1] = (loss.item(), norm.item())
+        found[step + 1] = (loss.item(), norm)
     return found
 
 
@@ -78,6 +78,15 @@ def mean_loss(model: torch.nn.Module, rows: list[list[int]]) -> torch.Tensor:
     labels = ids.masked_fill(real == 0, IGNORED)[:, 1:]
     logits = model(input_ids=ids, attention_mask=real, use_cache=False).logits[:, :-1]
     return cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), ignore_index=IGNORED)
+
+
+def clip(model: torch.nn.Module, most: float) -> float:
+    """Return the norm of the whole gradient, in double: torch's own is off in the fourth digit on CPU."""
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = math.sqrt(sum((gradient.double() ** 2).sum().item() for gradient in gradients))
+    for gradient in gradients:
+        gradient.mul_(min(1.0, most / (norm + 1e-6)))
+    return norm
 
 
 def rate(step: int, plan: Plan) -> float:

@@ -83,7 +83,7 @@ def stepped(brake: Brake, step: int, *losses_finite: bool, max_steps: int = 10) 
     """Take one step whose forward passes had such losses, on which a save is due."""
     control = TrainerControl(should_save=True)
     for finite in losses_finite:
-        brake.saw_loss(finite)
+        brake.saw(finite)
     brake.on_step_end(None, TrainerState(global_step=step, max_steps=max_steps), control)
     return control
 

@@ -20,8 +20,9 @@ class Brake(TrainerCallback):
     """Ends training at the end of a step: on request or after so many hours, with a save; for lost weights, without.
 
     A request is the file `stop` or a TERM; it may reach any one rank, and all act on it at the same step. So do they
-    when the hours are over by the clock of one of them. `limit`: steps in a row with a non-finite loss. `hours` count
-    from the first step of this attempt; 0: without end. `clock`: seconds, of which only differences count.
+    when the hours are over by the clock of one of them. `limit`: steps in a row with a non-finite loss or gradient.
+    `hours` count from the first step of this attempt; 0: without end. `clock`: seconds, of which only differences
+    count.
     """
 
     def __init__(
@@ -52,8 +53,8 @@ class Brake(TrainerCallback):
         self._terminated = True
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    def saw_loss(self, finite: bool) -> None:
-        """Take note of this rank's loss of one forward pass."""
+    def saw(self, finite: bool) -> None:
+        """Take note of this rank's loss of one forward pass, or of the gradient's norm."""
         self._non_finite |= not finite
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
