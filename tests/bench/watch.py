@@ -97,7 +97,7 @@ def put(plan: NodePlan, settings: dict[str, str]) -> None:
 
 def told(found: dict[str, Any], options: argparse.Namespace, loads: Sequence[float]) -> int:
     """Print the figures; return 0 where all goals hold."""
-    steps: list[Step] = [(on, seconds) for on, seconds in found["steps"]]
+    steps: list[Step] = [(on, seconds) for on, seconds, _ in found["steps"]]
     plain, seen = ([seconds for on, seconds in steps if on == kind] for kind in (False, True))
     middle = statistics.median(plain)
     print(f"{len(seen)} steps watched, {len(plain)} not: {RANKS} ranks, each {options.batch} x {options.length} tokens")
@@ -108,6 +108,8 @@ def told(found: dict[str, Any], options: argparse.Namespace, loads: Sequence[flo
     print(f"watched against not, {len(costs)} pairs of blocks: half of them between {low:+.2f} and {high:+.2f} %")
     line, holds = figures.verdict("being watched", costs, GOAL_PERCENT, loads, unit="% of a step", digits=2)
     print(line)
+    costs = overheads([(on, cpu) for on, _, cpu in found["steps"]], options.block)
+    print(f"the first rank's processor time by the same pairs: median {statistics.median(costs):+.2f} %")
     processor = 100 * found["supervisor_seconds"] / sum(seen)
     line, light = figures.verdict("supervisor", [processor], SUPERVISOR_GOAL, loads, unit="% of a processor", digits=2)
     print(line)

@@ -56,9 +56,9 @@ class Alternating(Sft):
         self.warm_up, self.block = (int(os.environ[name]) for name in (WARM_UP, BLOCK))
         self.watched = True
         self.supervised = Supervised() if self.args.process_index == 0 else None
-        self.steps: list[tuple[bool, float]] = []
+        self.steps: list[tuple[bool, float, float]] = []
         self.spent: dict[str, float] = defaultdict(float)
-        self._begun = self._before = 0.0
+        self._begun = self._begun_cpu = self._before = 0.0
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         self.callbacks = list(self.callback_handler.callbacks)
@@ -91,13 +91,14 @@ class Alternating(Sft):
         """Book the step before, and turn where a block begins: the first thing that the Trainer does in a step."""
         done = self.state.global_step - self.warm_up
         if done > 0:
-            self.steps.append((self.watched, time.perf_counter() - self._begun))
+            cpu = time.process_time() - self._begun_cpu
+            self.steps.append((self.watched, time.perf_counter() - self._begun, cpu))
         if done == 0:
             self.spent.clear()
             self._before = self.supervised.seconds() if self.supervised else 0.0
         if done >= 0 and done % self.block == 0:
             self._turn(on=done // self.block % 4 in (0, 3))
-        self._begun = time.perf_counter()
+        self._begun, self._begun_cpu = time.perf_counter(), time.process_time()
 
     def _turn(self, *, on: bool) -> None:
         if on and not self.watched:
