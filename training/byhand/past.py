@@ -56,7 +56,8 @@ def checkpoint(scratch: Path, run: int, wanted: str | None) -> Found:
         skipped.append(f"attempt {number}, {checkpoint_name(step)}: {'; '.join(faults[:3])}")
     there = ", ".join(str(step) for _, step in _all(scratch, run)) or "none"
     why = "; ".join(skipped) or f"there is no such checkpoint under {scratch}, only steps: {there}"
-    raise Refused([Problem("--resume", why, "Choose another, or leave it out to start afresh.")])
+    fix = "Copy every node's part into it, choose another, or leave it out to start afresh."
+    raise Refused([Problem("--resume", why, fix if skipped else "Choose one of them, or leave it out.")])
 
 
 def _all(scratch: Path, run: int) -> Iterator[tuple[int, int]]:
