@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PREFIX = "base_model.model."
+CONFIG = "adapter_config.json"  # PEFT's names for the two files of its folder
+WEIGHTS = "adapter_model.safetensors"
 ADAPTER = "default"  # PEFT's name for the only adapter
 FACTORS = ("lora_A", "lora_B")
 WRAPPERS = ("_fsdp_wrapped_module.", "_orig_mod.", "_checkpoint_wrapped_module.")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from peft import LoraConfig, PeftModel
+from peft import PeftModel
 
-from .names import ADAPTER
-
-CONFIG = "adapter_config.json"  # PEFT's own name
+from .names import ADAPTER, CONFIG
 
 
 def config_text(model: Any) -> str:
@@ -23,11 +20,3 @@ def config_text(model: Any) -> str:
     with tempfile.TemporaryDirectory() as folder:  # PEFT has its own ways of writing it, and no other than into a file
         config.save_pretrained(folder)
         return (Path(folder) / CONFIG).read_text("utf-8")
-
-
-def read_config(folder: Path) -> LoraConfig:
-    """Return the configuration that lies in `folder`. Raises OSError or ValueError."""
-    fields = json.loads((folder / CONFIG).read_text("utf-8"))
-    config = LoraConfig.from_peft_type(**fields)
-    assert isinstance(config, LoraConfig)
-    return config

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
+from ..adapters.names import CONFIG
 from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.faults import Reason
@@ -26,6 +27,9 @@ from . import manifest, place
 from .meter import Meter
 from .outcome import Damaged, reason_of, refuse
 from .space import check_disk
+
+# What an export reads of a checkpoint: the model's shards, and what there is of an adapter.
+READ = (f"{manifest.MODEL_FOLDER}/", CONFIG)
 
 
 def main(argv: list[str]) -> int:
@@ -78,7 +82,7 @@ def _export(job: ExportJob, checkpoint: Path, out: Path, journal: Journal) -> di
     check_disk(needed, shutil.disk_usage(out.parent).free, str(out.parent))
     with place.working(out) as folder:
         written = assembly.write(folder, journal)
-        return _prove(job, step, folder, written, needed, journal)
+        return _prove(job, step, folder, written, assembly.memory, journal)
 
 
 def check_checkpoint(folder: Path, journal: Journal) -> int:
@@ -91,7 +95,7 @@ def check_checkpoint(folder: Path, journal: Journal) -> int:
         raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
     parts = manifest.manifests(folder)
     files = manifest.merged(parts)
-    model = {name: entry for name, entry in files.items() if name.startswith(manifest.MODEL_FOLDER + "/")}
+    model = {name: entry for name, entry in files.items() if name.startswith(READ)}
     if f"{manifest.MODEL_FOLDER}/{manifest.METADATA}" not in model:
         raise refuse("checkpoint", f"{folder.name} holds no sharded model", "Choose a SHARDED_STATE_DICT checkpoint.")
     for problem in manifest.size_problems(folder, {n: e for n, e in files.items() if n not in model}):
@@ -113,7 +117,14 @@ def _prove(
     known = {file.name: file for file in weights}
     files = [known.get(p.name) or place.record(p) for p in sorted(folder.iterdir())]
     listed = [file.as_dict() for file in files]
-    full = {"checkpoint": Path(job.checkpoint).name, "step": step, "dtype": job.dtype, "files": listed, **proof}
+    full = {
+        "checkpoint": Path(job.checkpoint).name,
+        "step": step,
+        "dtype": job.dtype,
+        "adapter": job.adapter,
+        "files": listed,
+        **proof,
+    }
     (folder / NAME).write_text(json.dumps(full, indent=2) + "\n", "utf-8")
     listed.append(place.record(folder / NAME).as_dict())
     meter.add(size)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 from transformers import AutoTokenizer, GenerationConfig
 
+from ..adapters.names import CONFIG
 from ..spec.job import ExportJob
+from .adapted import config_for
 from .outcome import refuse
 
 
@@ -26,10 +29,14 @@ def load_tokenizer(job: ExportJob) -> Any:
 
 
 def write(job: ExportJob, config: Any, tokenizer: Any, folder: Path) -> None:
-    """Write everything but weights into `folder`."""
+    """Write everything but weights into `folder`. An adapter alone has its own configuration in place of a model's."""
+    tokenizer.save_pretrained(folder)
+    if job.adapter == "adapter":
+        text = json.dumps(config_for(job), indent=2, sort_keys=True)
+        (folder / CONFIG).write_text(text + "\n", "utf-8")
+        return
     config.dtype = job.dtype
     config.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     _generation(job, config, folder)
     if job.trust_remote_code:
         _code(Path(job.model), folder)

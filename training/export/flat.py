@@ -11,8 +11,7 @@ from safetensors import safe_open
 
 from ..spec.job import ExportJob
 from .blueprint import blueprint, load_config
-from .distcp import Checkpoint
-from .manifest import MODEL_FOLDER
+from .source import Source, names, open_source
 from .stream import CODES, target_dtype
 
 SHOWN = 5
@@ -20,18 +19,23 @@ Shape = tuple[tuple[int, ...], str]
 
 
 def headers_differ(job: ExportJob, folder: Path) -> list[str]:
-    """Return the tensors whose name, shape or dtype in the files is not as the config in `folder` has it."""
-    config = load_config(job.model_copy(update={"model": str(folder), "revision": ""}))
-    plan = blueprint(config, trust_remote_code=job.trust_remote_code)
-    stored = Checkpoint(Path(job.checkpoint) / MODEL_FOLDER).tensors
-    wanted = {n: (plan.shapes[n], CODES[target_dtype(stored[n], getattr(torch, job.dtype))]) for n in plan.kept()}
+    """Return the tensors whose name, shape or dtype in the files is not as it should be.
+
+    That is what the config in `folder` has; for an adapter alone, which has none, what the checkpoint has.
+    """
+    chosen = getattr(torch, job.dtype)
+    own = job if job.adapter == "adapter" else job.model_copy(update={"model": str(folder), "revision": ""})
+    plan = blueprint(load_config(own), trust_remote_code=job.trust_remote_code)
+    source = open_source(job, plan)
+    shapes = {name: source.tensors[name].shape for name in source.tensors} | plan.shapes
+    wanted = {n: (shapes[n], CODES[target_dtype(source.tensors[n], chosen)]) for n in names(job, plan, source)}
     found = {name: shape for path in _files(folder) for name, shape in _shapes(path)}
     return sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
 
 
 def contents_differ(job: ExportJob, folder: Path) -> list[str]:
-    """Return the tensors whose values in the files are not the checkpoint's, converted; one piece at a time."""
-    source = Checkpoint(Path(job.checkpoint) / MODEL_FOLDER)
+    """Return the tensors whose values in the files are not the source's, converted; one piece at a time."""
+    source = open_source(job, blueprint(load_config(job), trust_remote_code=job.trust_remote_code))
     differ = []
     for path in _files(folder):
         with safe_open(path, "pt") as file:
@@ -56,7 +60,7 @@ def _shapes(path: Path) -> Iterator[tuple[str, Shape]]:
             yield name, (tuple(part.get_shape()), part.get_dtype())
 
 
-def _equal(file: Any, name: str, source: Checkpoint) -> bool:
+def _equal(file: Any, name: str, source: Source) -> bool:
     if not source.tensors[name].shape:
         return bool(torch.equal(file.get_tensor(name), next(source.blocks(name)).to(file.get_tensor(name).dtype)))
     part, row = file.get_slice(name), 0

@@ -8,6 +8,7 @@ tokenizer  encodes, decodes and renders a chat like the base model's
 A model larger than memory is not loaded; these two stand in for the first three:
 headers    names, shapes and dtypes in the files are as the config has them
 contents   every value in the files is the checkpoint's, converted
+An adapter's run has its own first three: see prove_adapter.
 The result is {checks: [{name, passed, detail}], largest_difference, not_compared}. Only one copy of the model is ever
 in memory: the second set of weights is loaded into the place of the first.
 """
@@ -21,28 +22,17 @@ from typing import Any
 
 import torch
 import torch.distributed.checkpoint as dcp
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 from ..spec.job import ExportJob
 from . import flat
 from .companions import load_tokenizer
 from .manifest import MODEL_FOLDER
+from .sheet import TOKENS, Sheet, load_exported, logits
 
 TEXT = "def add(a, b):\n    return a + b  # 2 + 2 = 4, naïve café\n"
 CHAT = [{"role": "user", "content": "What is 2 + 2?"}, {"role": "assistant", "content": "4"}]
-TOKENS = 24
 SLACK = 4  # units in the last place of the largest logit
-
-
-class Sheet:
-    """The checks so far."""
-
-    def __init__(self) -> None:
-        self.checks: list[dict[str, Any]] = []
-
-    def add(self, name: str, passed: bool, detail: str) -> bool:
-        self.checks.append({"name": name, "passed": passed, "detail": detail})
-        return passed
 
 
 def main(argv: list[str]) -> int:
@@ -65,15 +55,19 @@ def main(argv: list[str]) -> int:
 
 def _weights(job: ExportJob, folder: Path, sheet: Sheet) -> float | None:
     """Run load, forward and compare; return the largest difference of a logit, None where it didn't come to that."""
-    model = _load(job, folder, sheet)
+    if job.adapter != "none":
+        from . import prove_adapter  # PEFT is only needed here
+
+        return prove_adapter.weights(job, folder, sheet)
+    model = load_exported(job, folder, sheet)
     if model is None:
         return None
-    exported = _logits(model)
+    exported = logits(model)
     finite = bool(torch.isfinite(exported).all())
     if not sheet.add("forward", finite, f"{TOKENS} tokens, logits {'finite' if finite else 'not finite'}"):
         return None
     _load_checkpoint(model, Path(job.checkpoint))
-    return _compare(exported, _logits(model), model.dtype, sheet)
+    return _compare(exported, logits(model), model.dtype, sheet)
 
 
 def _flat(job: ExportJob, folder: Path, sheet: Sheet) -> None:
@@ -83,29 +77,6 @@ def _flat(job: ExportJob, folder: Path, sheet: Sheet) -> None:
         return
     differ = flat.contents_differ(job, folder)
     sheet.add("contents", not differ, f"differ: {flat.listed(differ)}" if differ else "each equals the checkpoint's")
-
-
-def _load(job: ExportJob, folder: Path, sheet: Sheet) -> Any:
-    model, info = AutoModelForCausalLM.from_pretrained(
-        folder,
-        dtype="auto",
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,  # so that they come back by name, to be refused below
-        local_files_only=True,
-        trust_remote_code=job.trust_remote_code,
-    )
-    wrong = {kind: sorted(map(str, names)) for kind, names in info.items() if names}
-    dtypes = {str(t.dtype).removeprefix("torch.") for t in model.parameters() if t.is_floating_point()}
-    detail = f"{wrong}" if wrong else f"no missing, unexpected or mismatched key; {', '.join(sorted(dtypes))}"
-    return model.eval() if sheet.add("load", not wrong and dtypes == {job.dtype}, detail) else None
-
-
-def _logits(model: Any) -> torch.Tensor:
-    rows = model.get_input_embeddings().weight.shape[0]
-    ids = (torch.arange(TOKENS) * 7919 + 1) % rows
-    with torch.inference_mode():
-        out: torch.Tensor = model(ids[None]).logits
-    return out.float()
 
 
 def _load_checkpoint(model: Any, checkpoint: Path) -> None:

@@ -7,15 +7,19 @@ import os
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from ..spec.faults import Reason
 from .blueprint import Blueprint
-from .distcp import Checkpoint, Stored
+from .distcp import Stored
 from .layout import File, Item
 from .outcome import Failure
 from .place import Written
+
+if TYPE_CHECKING:  # source reads what this writes
+    from .source import Source
 
 CODES = {
     torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL",
@@ -37,9 +41,7 @@ def item(name: str, stored: Stored, chosen: torch.dtype) -> Item:
     return Item(name, CODES[dtype], stored.shape, count * dtype.itemsize)
 
 
-def write(
-    file: File, source: Checkpoint, folder: Path, chosen: torch.dtype, on_bytes: Callable[[int], None]
-) -> Written:
+def write(file: File, source: Source, folder: Path, chosen: torch.dtype, on_bytes: Callable[[int], None]) -> Written:
     """Write one file and flush it to disk. Raises Failure for a value that is not finite in `chosen`."""
     digest = hashlib.sha256()
     with (folder / file.name).open("xb") as out:
@@ -55,7 +57,7 @@ def write(
     return Written(file.name, size, digest.hexdigest())
 
 
-def check_ties(plan: Blueprint, source: Checkpoint) -> None:
+def check_ties(plan: Blueprint, source: Source) -> None:
     """Raise Failure where a tensor that the config ties to another was saved with other values."""
     for tied, kept in plan.ties.items():
         if tied not in source.tensors:
@@ -68,7 +70,7 @@ def check_ties(plan: Blueprint, source: Checkpoint) -> None:
             )
 
 
-def _bytes(file: File, source: Checkpoint, chosen: torch.dtype) -> Iterator[memoryview]:
+def _bytes(file: File, source: Source, chosen: torch.dtype) -> Iterator[memoryview]:
     yield memoryview(file.header)
     for entry in file.items:
         dtype = target_dtype(source.tensors[entry.name], chosen)

@@ -16,7 +16,8 @@ from transformers import TrainerCallback
 from trl import SFTTrainer
 
 from ..adapters import state as adapter
-from ..adapters.stored import CONFIG, config_text
+from ..adapters.names import CONFIG
+from ..adapters.stored import config_text
 from ..spec.events import Kind
 from ..spec.parts import StatePart
 from . import progress, states

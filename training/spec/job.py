@@ -65,6 +65,9 @@ class ExportJob(Part):
     revision: str = ""
     trust_remote_code: bool = False
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    adapter: Literal["none", "merged", "adapter"] = Field(
+        "none", description="Of a checkpoint that holds an adapter: a model of its own, or the adapter alone."
+    )
     max_shard_bytes: int = Field(5_000_000_000, ge=1_000_000)
     out: str = Field(description="Result folder; appears under this name only when proven.")
     events: str
