@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from training.spec.faults import Reason
-from training.spec.job import ExportJob
+from training.spec.job import ExportJob, export_settings
 from training.spec.plan import NodePlan, plan_export
 from webapp import dispatch
 from webapp.fleet.ssh import SshError, Unreachable
@@ -101,10 +101,9 @@ def _plan(export: Export, member: Member, source: shards.Source) -> NodePlan:
         checkpoint=str(source.folder_on(member.slot)),
         model=run.model.location,
         revision=run.model.revision,
-        trust_remote_code=run.parsed_recipe().model.trust_remote_code,
-        dtype=export.dtype,
         out=str(member.folder.model),
         events=str(member.folder.events),
+        **export_settings(run.parsed_recipe()) | {"dtype": export.dtype, "adapter": export.adapter},
     )
     env = prepare.environment(run.model.location)
     return plan_export(member.slot, job, member.folder, release=member.release, env=env)

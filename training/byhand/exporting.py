@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from ..saving import checkpoints
 from ..spec.folder import JobFolder, Scratch, checkpoint_name
-from ..spec.job import ExportJob, TrainJob
+from ..spec.job import ExportJob, TrainJob, export_settings
 from ..spec.lint import Problem, Refused
 from ..spec.plan import NodePlan, plan_export
 from .nodes import environment
@@ -31,8 +31,7 @@ def export_job(job: TrainJob, checkpoint: Path, folder: JobFolder) -> ExportJob:
         checkpoint=str(checkpoint),
         model=job.model,
         revision=job.revision,
-        trust_remote_code=job.recipe.model.trust_remote_code,
-        dtype=job.recipe.export.dtype,
         out=str(folder.model),
         events=str(folder.events),
+        **export_settings(job.recipe),
     )

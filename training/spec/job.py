@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -57,6 +57,9 @@ class TrainJob(Part):
         return JobFolder(PurePosixPath(self.events).parent)
 
 
+AdapterChoice = Literal["none", "merged", "adapter"]
+
+
 class ExportJob(Part):
     """recipe.json of an export."""
 
@@ -65,9 +68,19 @@ class ExportJob(Part):
     revision: str = ""
     trust_remote_code: bool = False
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
-    adapter: Literal["none", "merged", "adapter"] = Field(
+    adapter: AdapterChoice = Field(
         "none", description="Of a checkpoint that holds an adapter: a model of its own, or the adapter alone."
     )
     max_shard_bytes: int = Field(5_000_000_000, ge=1_000_000)
     out: str = Field(description="Result folder; appears under this name only when proven.")
     events: str
+
+
+def export_settings(recipe: Recipe) -> dict[str, Any]:
+    """Return the fields of an ExportJob that the recipe alone decides."""
+    return {
+        "trust_remote_code": recipe.model.trust_remote_code,
+        "dtype": recipe.export.dtype,
+        "adapter": recipe.export.adapter if recipe.method.adapts else "none",
+        "max_shard_bytes": round(recipe.export.shard_gigabytes * 1e9),
+    }

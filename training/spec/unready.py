@@ -8,8 +8,6 @@ from __future__ import annotations
 from .recipe import Recipe
 
 UNREADY = (
-    "export.adapter",
-    "export.shard_gigabytes",
     "fsdp.weights",
     "master_weights",
 )

@@ -40,6 +40,9 @@ class NewExport(Schema):
 
     checkpoint: StrictInt | None = Field(None, description=CHECKPOINT)
     dtype: Literal["bfloat16", "float16", "float32"] | None = Field(None, description="Null: the recipe's.")
+    adapter: Literal["merged", "adapter"] | None = Field(
+        None, description="Of an adapter's run: a model of its own, or the adapter alone. Null: the recipe's."
+    )
 
 
 @router.post("/runs/{int:run_id}/launch", response=RunDetail, operation_id="launch_run")
@@ -82,6 +85,7 @@ def _clone(run: Run, body: Clone, request: HttpRequest) -> Run:
 @router.post("/runs/{int:run_id}/exports", response={201: ExportOut}, operation_id="create_export")
 def create_export(request: HttpRequest, run_id: int, body: NewExport | None = None) -> Status[ExportOut]:
     """Queue an export of a complete checkpoint as a standard model folder."""
-    body, run = body or NewExport(checkpoint=None, dtype=None), run_of(run_id)
-    made = actions.export(run, user_of(request), checkpoint_of(run, body.checkpoint), body.dtype or "")
+    body, run = body or NewExport(checkpoint=None, dtype=None, adapter=None), run_of(run_id)
+    checkpoint = checkpoint_of(run, body.checkpoint)
+    made = actions.export(run, user_of(request), checkpoint, body.dtype or "", body.adapter or "")
     return Status(201, ExportOut.of(made, request))

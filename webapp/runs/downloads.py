@@ -78,6 +78,7 @@ async def archive_response(request: HttpRequest, export_id: int) -> HttpResponse
 
 def _archive(export: Export) -> Thing:
     top = f"{slugify(export.run.name)[:80] or 'model'}-step{export.checkpoint.step}-{export.dtype}"
+    top += "-adapter" if export.adapter == "adapter" else ""
     files = tuple((file["name"], file["size"]) for file in export.files)
     archive = Archive(top, files, mtime=int((export.ended_at or export.created_at).timestamp()))
     etag = entity_tag(top, str(archive.mtime), *(str(file[key]) for file in export.files for key in ("name", "sha256")))

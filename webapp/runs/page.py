@@ -114,6 +114,8 @@ def acts(run: Run) -> Context:
         "usable": usable,
         "dtypes": [choice for choice, _ in Export._meta.get_field("dtype").choices or []],
         "stop_seconds": run.parsed_recipe().limits.stop_seconds,
+        "adapter_choices": actions.adapter_choices(run),
+        "recipe_adapter": run.parsed_recipe().export.adapter,
         "recipe_dtype": run.recipe.get("export", {}).get("dtype", ""),
     }
 

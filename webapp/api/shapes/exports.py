@@ -23,7 +23,9 @@ class FileOut(Schema):
 
 
 class ExportOut(Schema):
-    """`done` and `total` are bytes of the present `phase`. `files` and `archive` are there once it is ready."""
+    """`done` and `total` are bytes of the present `phase`. `adapter` is `none` where the run trained the whole model.
+
+    `files` and `archive` are there once it is ready."""
 
     id: int
     run: int
@@ -31,6 +33,7 @@ class ExportOut(Schema):
     attempt: int
     step: int
     dtype: str
+    adapter: str
     state: str
     reason: str
     reason_text: str
@@ -48,7 +51,7 @@ class ExportOut(Schema):
 
     @classmethod
     def of(cls, row: Export, request: HttpRequest) -> ExportOut:
-        same = ("id", "dtype", "state", "reason", "reason_text", "phase", "done", "total", "bytes", "proof")
+        same = ("id", "dtype", "adapter", "state", "reason", "reason_text", "phase", "done", "total", "bytes", "proof")
         ready = row.state == ExportState.READY
 
         def link(view: str, *args: Any) -> str:

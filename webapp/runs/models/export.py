@@ -17,6 +17,11 @@ class Export(models.Model):
 
     checkpoint = models.ForeignKey(Checkpoint, on_delete=models.PROTECT, related_name="exports")
     dtype = models.CharField(max_length=10, choices=[(d, d) for d in ("bfloat16", "float16", "float32")])
+    adapter = models.CharField(
+        max_length=10,
+        choices=[("none", "whole model"), ("merged", "merged into the base"), ("adapter", "adapter alone")],
+        default="none",
+    )
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
     node = models.ForeignKey("fleet.Node", on_delete=models.PROTECT, null=True, related_name="exports")
     slot = models.JSONField(null=True, blank=True)

@@ -40,7 +40,8 @@ def resume(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def export(request: HttpRequest, run_id: int) -> HttpResponse:
     def act(run: Run) -> None:
-        actions.export(run, person(request), _checkpoint(request, run), request.POST.get("dtype", ""))
+        chosen = request.POST.get("dtype", ""), request.POST.get("adapter", "")
+        actions.export(run, person(request), _checkpoint(request, run), *chosen)
 
     return _act(request, run_id, act, "Export queued: it appears below, with its progress.")
 
