@@ -130,3 +130,18 @@ def test_a_stop_asked_for_again_is_the_same_stop(call: Caller, world: World) -> 
     first, again = (strictly(call.post(f"/runs/{run.pk}/stop", {})) for _ in range(2))
     assert first["state"] == again["state"] == "stopped"
     assert first["history"] == again["history"]
+
+
+def test_an_adapters_run_is_exported_as_asked(call: Caller, world: World) -> None:
+    run = world.run()
+    Run.objects.filter(pk=run.pk).update(recipe=run.recipe | {"method": {"kind": "lora"}})
+    checkpoint(actions.launch(run, "ada"), 2)
+    asked = {"checkpoint": 2, "dtype": "float32", "adapter": "adapter"}
+    made = strictly(call.post(f"/runs/{run.pk}/exports", asked))
+    assert (made["dtype"], made["adapter"], made["step"]) == ("float32", "adapter", 2)
+    assert strictly(call.post(f"/runs/{run.pk}/exports", {}))["adapter"] == "merged"
+    refused(call.post(f"/runs/{run.pk}/exports", {"adapter": "half"}), 422, "adapter")
+    whole = world.run()
+    checkpoint(actions.launch(whole, "ada"), 2)
+    assert strictly(call.post(f"/runs/{whole.pk}/exports", {}))["adapter"] == "none"
+    refused(call.post(f"/runs/{whole.pk}/exports", {"adapter": "merged"}), 422, "adapter")

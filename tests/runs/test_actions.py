@@ -129,6 +129,18 @@ def test_an_export_needs_a_complete_checkpoint_and_a_known_dtype(attempt: Attemp
     assert actions.export(run, None).dtype == "bfloat16"
 
 
+def test_an_adapters_run_is_exported_merged_or_alone(attempt: Attempt) -> None:  # noqa: F811
+    run, there = attempt.run, checkpoint(attempt, 2)
+    with pytest.raises(Refused, match="adapter: this run trained the whole model"):
+        actions.export(run, None, there, adapter="merged")
+    assert actions.export(run, None, there).adapter == "none"
+    run.recipe |= {"method": {"kind": "lora"}, "export": {"adapter": "adapter"}}
+    with pytest.raises(Refused, match="'none' is no way to export an adapter"):
+        actions.export(run, None, there, adapter="none")
+    assert actions.export(run, None, there).adapter == "adapter", "the recipe's choice"
+    assert actions.export(run, None, there, adapter="merged").adapter == "merged"
+
+
 def test_a_recipe_stored_before_a_field_was_known_still_parses(attempt: Attempt) -> None:  # noqa: F811
     run = attempt.run
     run.recipe["limits"].pop("stop_seconds")

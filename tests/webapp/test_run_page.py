@@ -129,6 +129,18 @@ def test_the_stop_dialog_says_how_long_it_may_take(page: Client, world: World, s
     assert f"at most {words}, then it is ended by force" in text
 
 
+def test_an_adapters_run_says_how_it_is_exported(page: Client, world: World) -> None:
+    whole, feed = world.running(), world.running(name="lora", method={"kind": "lora"}, export={"adapter": "adapter"})
+    whole.checkpoint(1)
+    assert "export-adapter" not in page.get(f"/runs/{whole.run.pk}/part/actions").content.decode()
+    saved = feed.checkpoint(1)
+    text = page.get(f"/runs/{feed.run.pk}/part/actions").content.decode()
+    assert '<option value="adapter" selected>adapter alone</option>' in text
+    page.post(f"/runs/{feed.run.pk}/export", {"checkpoint": saved.pk, "dtype": "float32", "adapter": "merged"})
+    assert Export.objects.get().adapter == "merged"
+    assert "float32 · merged into the base" in page.get(f"/runs/{feed.run.pk}/part/exports").content.decode()
+
+
 def test_it_exports(page: Client, world: World) -> None:
     feed = world.running()
     saved = feed.checkpoint(1)

@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from training.spec import presets
 from training.spec.faults import WORTH_RETRYING, Reason
-from training.spec.length import total_steps
 from training.spec.job import export_settings
+from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused, parse_recipe
 from training.spec.plan import NodeSlot, Target, check_nodes
 from training.spec.recipe import Recipe, merge
