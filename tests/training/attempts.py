@@ -99,15 +99,15 @@ class Attempts:
 
     @cached_property
     def adapted(self) -> Ended:
-        """LoRA on one node of two ranks, saved at 3 and 6."""
-        return self._forked(self.launch("adapted", nodes=1, processes=2), method=ADAPTER)
+        """LoRA in bf16 on one node of two ranks, saved at 3 and 6: the base in bf16, the adapter's masters in fp32."""
+        return self._forked(self.launch("adapted", nodes=1, processes=2), method=ADAPTER, precision="bf16")
 
     @cached_property
     def adapted_resumed(self) -> Ended:
         """The same, gone on from step 3."""
         launch = self.launch("adapted-resumed", nodes=1, processes=2)
         bring_together(self.adapted, 3, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-3")
-        return self._forked(launch, attempt=2, resume=(1, 3), method=ADAPTER)
+        return self._forked(launch, attempt=2, resume=(1, 3), method=ADAPTER, precision="bf16")
 
     def full_disk(self, scratch: Path) -> Ended:
         """Saves each step on a disk that the caller made too small for two checkpoints."""

@@ -28,7 +28,7 @@ def test_it_learns_and_says_what_it_trains(attempts: Attempts) -> None:
     assert started.data["trainable"] == 97_280
     assert started.data["parameters"] == 4_983_552 + 97_280
     assert (started.data["method"], started.data["base_dtype"], started.data["master_dtype"]) == (
-        "lora", "float32", "float32",
+        "lora", "bfloat16", "float32",
     )  # fmt: skip
 
 
