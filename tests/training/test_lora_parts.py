@@ -98,7 +98,10 @@ def test_under_fsdp1_the_first_parameter_of_another_format_is_named() -> None:
 
 
 def test_qlora_is_refused_without_a_gpu_and_rendered_for_one() -> None:
-    asked = recipe(method={"kind": "qlora", "quantisation": "fp4", "double_quantisation": False})
+    method = {"kind": "qlora", "quantisation": "fp4", "double_quantisation": False}
+    with pytest.raises(Refused, match="set precision to bf16"):
+        recipe(method=method)  # in fp32
+    asked = recipe(method=method, precision="bf16")
     assert [p.field for p in problems_on(asked, accelerator=False)] == ["method.kind"]
     assert not problems_on(asked, accelerator=True)
     rendered = settings(asked.method).to_dict()

@@ -52,6 +52,10 @@ class Recipe(Section):
     def number_formats_go_together(self) -> Recipe:
         if self.master_weights == "bf16" and self.precision != "bf16":
             raise ValueError("master_weights bf16 goes with precision bf16 alone; set one of them otherwise")
+        if self.method.kind == "qlora" and self.precision != "bf16":
+            raise ValueError(
+                "a qlora base lies in bf16 tensors, which no other precision may cast; set precision to bf16"
+            )
         return self
 
     @model_validator(mode="after")
