@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from training.journal import tail
 from training.spec.events import Event
+from training.spec.folder import JobFolder
+from training.watch.hang import HangWatch
+from training.watch.pulse import Pulse
 
 from . import hanging, ranks_harness
 from .launch import ROOT, free_port
@@ -81,6 +84,12 @@ def test_a_rank_in_progress_leaves_no_file(tmp_path: Path) -> None:
     rank = Rank(tmp_path, "python", seconds=60)
     assert "through" in rank.ended()
     assert list(tmp_path.iterdir()) == [tmp_path / "go"]
+
+
+def test_training_goes_on_where_there_is_no_place_for_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with HangWatch(Pulse("loading"), JobFolder(PurePosixPath(tmp_path / "nowhere")), 0, 60):
+        pass
+    assert "going on without" in capfd.readouterr().err
 
 
 def test_a_person_may_ask_for_the_stacks(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -44,16 +45,27 @@ class HangWatch:
         self._told = False
 
     def __enter__(self) -> HangWatch:
-        """Begin to watch, and write the stacks on SIGUSR1 from now on. For the main thread."""
+        """Begin to watch, and write the stacks on SIGUSR1 from now on. For the main thread.
+
+        Where there is no place for the file, goes on without: training must not end because of its telemetry.
+        """
+        try:
+            self._start()
+        except OSError as error:
+            print(f"hang watch: {error}; going on without", file=sys.stderr, flush=True)
+        return self
+
+    def _start(self) -> None:
         self._file = self.path.open("a")
         self._size = os.fstat(self._file.fileno()).st_size
         faulthandler.register(signal.SIGUSR1, self._file)
         self._arm(*self.pulse.last())  # before the thread had a chance to run
         self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Stop watching. A file without stacks is removed."""
+        if not self._thread.is_alive():
+            return
         self._closed.set()
         self._thread.join()
         faulthandler.cancel_dump_traceback_later()
