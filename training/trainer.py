@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from transformers import PrinterCallback
 
+from .data.isolated import Isolated
 from .gradient import Clipped
 from .journal import Journal
 from .precision import keep_sums_exact
@@ -16,7 +17,7 @@ from .watch import laps
 from .watch.watched import Watched
 
 
-class Sft(Watched, Resumable, Clipped):
+class Sft(Isolated, Watched, Resumable, Clipped):
     """A watched SFTTrainer that saves through a Saver and shows each loss to a Brake."""
 
     def __init__(self, *, story: Journal | None, **settings: Any):
