@@ -22,6 +22,7 @@ COMMANDS = {
     "stop-all": ("training.signals:stop_all", "end every job of a scratch folder"),
     "sample-model": ("training.samples.model:main", "build a small real model folder, offline"),
     "sample-data": ("training.samples.data:main", "build a small real data set, offline"),
+    "resize-embeddings": ("training.resize:main", "give a model a row for each of its tokenizer's entries"),
     "tokenise": ("training.data.tokenise:main", "make a job's tokens, once, before its ranks start"),
     "sft": ("training.byhand.cli:main", "fine-tune by hand: sft recipe.yaml; the ranks are started with it, too"),
     "preset": ("training.describe:preset", "print a preset's recipe as YAML, to begin from"),
@@ -31,7 +32,7 @@ COMMANDS = {
 
 def usage() -> str:
     """Return the list of commands, one a line."""
-    lines = [f"  {name:<12} {text}" for name, (_, text) in COMMANDS.items()]
+    lines = [f"  {name:<17} {text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join(["usage: python -m training <command> ...", "", *lines])
 
 

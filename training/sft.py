@@ -24,7 +24,11 @@ from .arguments import arguments
 from .cpu_fsdp import accelerator_present, shard_on_cpu
 from .endings import print_error, reason_for, sentence
 from .journal import Journal
-from .load import load_model, load_tokenizer
+from .loading.attention import lost
+from .loading.callback import Readback
+from .loading.model import load_model
+from .loading.place import place_model
+from .loading.tokenizer import load_tokenizer
 from .ranks import Ranks
 from .saving.resume import find_resume
 from .saving.saver import Saver
@@ -75,12 +79,16 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     ranks = Ranks(job.node_rank, args.local_process_index)
     resume = find_resume(job, ranks)
     saver = saver_for(job, ranks, journal)
+    job = place_model(job, ranks)
     tokenizer = load_tokenizer(job)
     rows = data.read(job, tokenizer, story)
-    model, watchers = method.prepared(load_model(job, tokenizer), job.recipe, ranks)
+    loaded = load_model(job, tokenizer, ranks)
+    warn(story, [loaded.choice.why, lost(job.recipe.model)])
+    model, watchers = method.prepared(loaded.model, job.recipe, ranks)
     known = facts(model, ranks) | method.facts(model, job.recipe)
     limits = job.recipe.limits
     meter = Meter(ranks, pulse, gpu=accelerator)
+    known |= meter.facts()
     brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
     trainer = Sft(
         model=model,
@@ -91,9 +99,10 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
         callbacks=[
             SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
             FinishLine(job.recipe),
+            Readback(loaded, ranks, known),
             brake,
             *watchers,
-            *([Narrator(story, known | meter.facts())] if story else []),
+            *([Narrator(story, known)] if story else []),
         ],
         saver=saver,
         resume=resume,
@@ -145,6 +154,13 @@ def quiet() -> None:
 def tell(story: Journal | None, phase: str) -> None:
     if story:
         story.emit(Kind.PHASE, name=phase)
+
+
+def warn(story: Journal | None, texts: list[str]) -> None:
+    """Tell what is not as one would have hoped; empty texts are nothing to tell."""
+    for text in filter(None, texts):
+        if story:
+            story.emit(Kind.WARNING, text=text)
 
 
 def facts(model: PreTrainedModel, ranks: Ranks) -> dict[str, Any]:

@@ -23,8 +23,11 @@ class Kind(StrEnum):
     # sequences, tokens, trained_tokens, longest; test: the same of what is evaluated on, or null; artefact (its hash),
     # made (now, or found), seconds
     DATA = "data"
-    STARTED = "started"  # world_size, nodes, total_steps, parameters, trainable, attention, master_dtype, resumed_from
-    # on GPUs also: chip, chip_flops (its peak in 16-bit products, where known)
+    # world_size, nodes, total_steps, parameters, trainable, attention, resumed_from; master_dtype, compute_dtype,
+    # reduce_dtype; units, wrapped: {class: count}; loading: slices | broadcast | accelerate, loading_seconds,
+    # peak_ram: [bytes of each rank's host memory]; on GPUs also chip, chip_flops (its peak in 16-bit products, where
+    # known)
+    STARTED = "started"
     RESUMED = "resumed"  # step; name, saved_on, world_size (ranks), parts: {spec.parts.StatePart: Fate}, rows_again,
     #   skipped: [{name, node_rank, fault}]: newer checkpoints that are torn
     METRICS = "metrics"  # step; loss, learning_rate, grad_norm, and COSTS (all numbers)

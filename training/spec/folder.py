@@ -77,6 +77,11 @@ class JobFolder:
         return self.path / "exit.json"
 
     @property
+    def base(self) -> PurePosixPath:
+        """What a node without the base model's folder was sent of it: configuration and tokenizer."""
+        return self.path / "base"
+
+    @property
     def model(self) -> PurePosixPath:
         """An export's result."""
         return self.path / "model"

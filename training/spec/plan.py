@@ -173,7 +173,7 @@ def accelerate_yaml(recipe: Recipe, nodes: Sequence[NodeSlot], rank: int, port: 
         "compute_environment": "LOCAL_MACHINE",
         "distributed_type": "FSDP",
         "use_cpu": not nodes[0].accelerator,
-        "mixed_precision": "no" if recipe.precision == "fp32" else recipe.precision,
+        "mixed_precision": mixed_precision(recipe),
         "num_machines": len(nodes),
         "num_processes": sum(node.processes for node in nodes),
         "machine_rank": rank,
@@ -185,6 +185,11 @@ def accelerate_yaml(recipe: Recipe, nodes: Sequence[NodeSlot], rank: int, port: 
         "fsdp_config": fsdp_config(recipe),
     }
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def mixed_precision(recipe: Recipe) -> str:
+    """Return accelerate's word. bf16 masters are no mix: accelerate would turn them into fp32 ones."""
+    return "no" if recipe.precision == "fp32" or recipe.master_weights == "bf16" else recipe.precision
 
 
 def fsdp_config(recipe: Recipe) -> dict[str, object]:

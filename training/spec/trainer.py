@@ -34,7 +34,7 @@ def trainer_arguments(recipe: Recipe, *, checkpoints: str, evaluates: bool, acce
 def _optimiser(recipe: Recipe) -> dict[str, object]:
     how = recipe.optimisation
     return {
-        "bf16": recipe.precision == "bf16",
+        "bf16": recipe.precision == "bf16" and recipe.master_weights == "fp32",  # else the model itself is bf16
         "fp16": recipe.precision == "fp16",
         "optim": how.optimizer,
         "learning_rate": how.learning_rate,

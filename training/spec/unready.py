@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from .recipe import Recipe
 
-UNREADY = (
-    "fsdp.weights",
-    "master_weights",
-)
+UNREADY: tuple[str, ...] = ()
 
 
 def unready(recipe: Recipe) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.training.attempts import Attempts
 from tests.training.launch import recipe
-from training.load import check_wrapping, load_model, load_tokenizer
+from training.loading.checks import check_vocabulary, check_wrapping
+from training.loading.tokenizer import load_tokenizer
 from training.spec.job import TrainJob
 from training.spec.lint import Refused
 
@@ -27,12 +27,6 @@ def job(model: Path, **overrides: object) -> TrainJob:
     )
 
 
-def test_masters_are_fp32_whatever_the_file_has(attempts: Attempts, tmp_path: Path) -> None:
-    AutoModelForCausalLM.from_pretrained(attempts.model, dtype=torch.bfloat16).save_pretrained(tmp_path)
-    model = load_model(job(tmp_path), load_tokenizer(job(attempts.model)))
-    assert {p.dtype for p in model.parameters()} == {torch.float32}
-
-
 def test_messages_need_a_chat_template(attempts: Attempts, tmp_path: Path) -> None:
     tokenizer = load_tokenizer(job(attempts.model))
     tokenizer.chat_template = None
@@ -44,10 +38,11 @@ def test_messages_need_a_chat_template(attempts: Attempts, tmp_path: Path) -> No
 
 
 def test_a_tokenizer_larger_than_the_model_is_refused(attempts: Attempts) -> None:
-    tokenizer = load_tokenizer(job(attempts.model))
+    tokenizer, config = load_tokenizer(job(attempts.model)), AutoConfig.from_pretrained(attempts.model)
+    check_vocabulary(config, tokenizer, "base")
     tokenizer.add_tokens(["<|one more|>"])
-    with pytest.raises(Refused, match="4097 entries and the model 4096 rows"):
-        load_model(job(attempts.model), tokenizer)
+    with pytest.raises(Refused, match=r"4097 entries and the model 4096 rows.*resize-embeddings --model base"):
+        check_vocabulary(config, tokenizer, "base")
 
 
 def test_a_wrap_class_that_is_not_there_is_refused(attempts: Attempts) -> None:
