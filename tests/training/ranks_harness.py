@@ -95,7 +95,7 @@ def server() -> multiprocessing.context.ForkServerContext:
 
 def _sft(plan: NodePlan, local: int) -> None:
     """Be one rank. Runs in a process of its own."""
-    _to_log(Path(plan.folder.log))
+    to_log(Path(plan.folder.log))
     os.environ.update(_launcher_environment(plan) | dict(plan.env))
     os.environ.update(_place(plan, local))
     os.chdir(str(plan.folder.path))
@@ -104,7 +104,7 @@ def _sft(plan: NodePlan, local: int) -> None:
     sys.exit(sft.main([str(plan.folder.recipe)]))
 
 
-def _to_log(path: Path) -> None:
+def to_log(path: Path) -> None:
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(log, stream)

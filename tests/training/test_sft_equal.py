@@ -33,7 +33,10 @@ def test_resuming_equals_the_unbroken_run(attempts: Attempts) -> None:
 
 def test_started_reports_what_is_so(attempts: Attempts) -> None:
     (first,) = of_kind(attempts.unbroken.head, "started")
-    assert first.data == {
+    told = dict(first.data)
+    assert told.pop("loading_seconds") > 0
+    assert [1e8 < peak < 2e9 for peak in told.pop("peak_ram")] == [True, True]
+    assert told == {
         "world_size": 2,
         "nodes": 2,
         "total_steps": STEPS,
@@ -41,6 +44,11 @@ def test_started_reports_what_is_so(attempts: Attempts) -> None:
         "trainable": 4983552,
         "attention": "sdpa",
         "master_dtype": "float32",
+        "compute_dtype": "float32",
+        "reduce_dtype": "float32",
+        "units": 6,
+        "wrapped": {"LlamaDecoderLayer": 5, "Embedding": 1, "LlamaRMSNorm": 1, "Linear": 1},
+        "loading": "slices",
         "resumed_from": None,
     }
     assert of_kind(attempts.one_node.head, "started")[0].data["nodes"] == 1

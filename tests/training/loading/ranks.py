@@ -1,4 +1,4 @@
-"""Loading on three real ranks, each way, for the tests beside: `python ranks.py OUT`, once per rank by `run`.
+"""Loading on three real ranks, each way, for the tests beside.
 
 Every case builds the model by training.loading, lets accelerate shard it under FSDP2, checks it and takes STEPS
 steps of AdamW. Rank r writes OUT/<case>-<r>.json. Rows don't divide by three, and files are several.
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.training import ranks_harness
+from tests.training.launch import free_port
+from tests.training.ranks_harness import Forked
+
 RANKS = 3
 ROWS = 4097
 STEPS = 3
-ROOT = Path(__file__).parents[3]
 
 
 def build(folder: Path, tokenizer: Path, *, tied: bool, dtype: str = "bfloat16") -> None:
@@ -55,37 +56,33 @@ def pickled(folder: Path, model: Path) -> None:
 
 
 def run(out: Path) -> None:
-    """Run every case in RANKS processes over gloo."""
-    common = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "HF_HUB_OFFLINE": "1",
-        "WORLD_SIZE": str(RANKS),
-        "LOCAL_WORLD_SIZE": str(RANKS),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_port()),
-        "ACCELERATE_USE_CPU": "true",
-        "ACCELERATE_USE_FSDP": "true",
-        "FSDP_VERSION": "2",
-        "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
-        "FSDP_CPU_RAM_EFFICIENT_LOADING": "true",
-        "FSDP_ACTIVATION_CHECKPOINTING": "true",
-    }
-    ranks = [
-        subprocess.Popen([sys.executable, __file__, str(out)], env={**common, "RANK": str(n), "LOCAL_RANK": str(n)})
-        for n in range(RANKS)
-    ]
-    assert [rank.wait() for rank in ranks] == [0] * RANKS
+    """Run every case in RANKS processes over gloo, forked from one that has paid for the imports."""
+    port = free_port()
+    ranks = [ranks_harness.server().Process(target=_be, args=(out, rank, port), daemon=True) for rank in range(RANKS)]
+    for rank in ranks:
+        rank.start()
+    Forked(ranks).wait()
+    codes = [rank.exitcode for rank in ranks]
+    assert codes == [0] * RANKS, (out / "log").read_text()
 
 
-def _port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _be(out: Path, rank: int, port: int) -> None:
+    ranks_harness.to_log(out / "log")
+    os.environ.update(
+        WORLD_SIZE=str(RANKS),
+        LOCAL_WORLD_SIZE="1",
+        RANK=str(rank),
+        LOCAL_RANK="0",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        ACCELERATE_USE_CPU="true",
+        ACCELERATE_USE_FSDP="true",
+        FSDP_VERSION="2",
+        FSDP_AUTO_WRAP_POLICY="TRANSFORMER_BASED_WRAP",
+        FSDP_CPU_RAM_EFFICIENT_LOADING="true",
+        FSDP_ACTIVATION_CHECKPOINTING="true",
+    )
+    _rank(out)
 
 
 def job(model: Path, out: Path, **recipe: Any) -> Any:
@@ -218,8 +215,3 @@ def _rank(out: Path) -> None:
     cases.run("pickled", lambda: cases.trained(out / "pickled"))
     cases.run("buffer", lambda: cases.differing_buffer(out / "tied"))
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
-    _rank(Path(sys.argv[1]))
