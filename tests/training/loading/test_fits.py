@@ -1,0 +1,57 @@
+"""Does it fit in the node's memory, asked before anything is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.training.launch import recipe
+from training.spec.hostmemory import Load, memory_problem, needed
+
+BILLION = 10**9
+GB = 10**9
+
+
+def load(way: str, *, on_host: bool, parameters: int = 70 * BILLION, ranks: int = 8) -> Load:
+    return Load(parameters, parameters, ranks, ranks, way, on_host)
+
+
+def test_accelerates_way_holds_the_model_once_and_a_half_on_every_rank() -> None:
+    """8 x 1.5 x 70 x 10^9 x 4 bytes: what no node has."""
+    assert needed(load("accelerate", on_host=False), recipe()) == 3360 * GB
+
+
+@pytest.mark.parametrize("way", ["slices", "broadcast"])
+def test_slices_for_gpus_hold_pieces_alone(way: str) -> None:
+    assert needed(load(way, on_host=False), recipe()) < 2 * GB
+
+
+def test_fsdp1_holds_the_model_on_the_first_rank_of_a_node() -> None:
+    fsdp1 = recipe(fsdp={"version": 1})
+    assert needed(load("accelerate", on_host=False), fsdp1) == 350 * GB
+    off = recipe(fsdp={"version": 1, "ram_efficient_loading": False})
+    assert needed(load("accelerate", on_host=False), off) == 8 * 350 * GB
+
+
+def test_without_a_gpu_training_itself_counts() -> None:
+    """Masters, gradients and two moments of 1 x 10^9 parameters: 16 GB over all ranks, however many."""
+    assert needed(load("slices", on_host=True, parameters=BILLION, ranks=2), recipe()) == 16 * GB
+    assert needed(load("slices", on_host=True, parameters=BILLION, ranks=4), recipe()) == 16 * GB
+
+
+def test_only_this_nodes_ranks_count() -> None:
+    half = Load(BILLION, BILLION, 4, 2, "slices", True)
+    assert needed(half, recipe()) == 8 * GB
+
+
+def test_bf16_masters_are_half() -> None:
+    pure = recipe(precision="bf16", master_weights="bf16")
+    assert needed(load("accelerate", on_host=False), pure) == 1680 * GB
+
+
+def test_the_refusal_says_what_is_needed_what_is_there_and_the_way_out() -> None:
+    assert memory_problem("n1", 10 * GB, 10 * GB, 20 * GB, "slices") is None
+    found = memory_problem("n1", 33 * GB, 10 * GB, 20 * GB, "accelerate")
+    assert found is not None
+    assert str(found).startswith(
+        "model: loading by accelerate needs 33.0 GB on node n1, node has 10.0 GB free of 20.0. Set fsdp.weights to auto"
+    )
