@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from .exitfile import Ending
 from .journal import tail
 from .spec.events import Kind
-from .spec.faults import Reason
+from .spec.faults import SENTENCES, Reason
 from .spec.folder import JobFolder
 
 LOG_BYTES = 1 << 18
@@ -79,7 +80,8 @@ def _evidence(folder: JobFolder, outcome: Outcome, said: str) -> tuple[Reason, s
         return (Reason.STOPPED if Path(folder.stop).exists() else Reason.COMPLETED), ""
     log = read_log(folder)
     if killed := _killed(outcome, log):
-        return Reason.KILLED_BY_HOST, f"{killed}; {outcome.memory}".removesuffix("; ")
+        told = f"{SENTENCES[Reason.KILLED_BY_HOST]}: {killed} on {socket.gethostname()}"
+        return Reason.KILLED_BY_HOST, f"{told}; {outcome.memory}".removesuffix("; ")
     text = _best([said, *failures(log)]) or _status(outcome, log)
     if GPU_MEMORY.search(log):
         return Reason.OUT_OF_GPU_MEMORY, text

@@ -49,7 +49,7 @@ def launched(tmp_path: Path, end: str) -> NodeJob:
 def test_a_rank_killed_by_the_host(tmp_path: Path) -> None:
     end = launched(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)").exit()
     assert end["reason"] == "killed_by_host"
-    assert end["text"].startswith("rank 1 was killed by signal 9")
+    assert end["text"].startswith("killed by the host, probably out of memory: rank 1 was killed by signal 9 on ")
     assert "rank 0 0." in end["text"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -13,6 +14,7 @@ from training.spec.folder import JobFolder
 
 from .nodejobs import NodeJob, call
 
+KILLED, HOST = "killed by the host, probably out of memory", socket.gethostname()
 ELASTIC = "E1129 18:50 torch/distributed/elastic] failed (exitcode: {code}) local_rank: 1 (pid: 77) of binary: python\n"
 REPORT = (
     "Failures:\n[1]:\n  rank      : 4 (local_rank: 0)\n  exitcode  : -15 (pid: 7)  (SIGTERM)\n"
@@ -46,10 +48,11 @@ def traceback(line: str, rank: str = "") -> str:
     ("log", "code", "signal", "reason", "text"),
     [
         ("", 0, None, "completed", ""),
-        ("", None, 9, "killed_by_host", "the launcher was killed by signal 9"),
-        (ELASTIC.format(code=-9) + LAUNCHER, 1, None, "killed_by_host", "local rank 1 was killed by signal 9"),
+        ("", None, 9, "killed_by_host", f"{KILLED}: the launcher was killed by signal 9 on {HOST}"),
+        (ELASTIC.format(code=-9) + LAUNCHER, 1, None, "killed_by_host",
+         f"{KILLED}: local rank 1 was killed by signal 9 on {HOST}"),
         (ELASTIC.format(code=-9) + LAUNCHER + REPORT.format(code=-9), 1, None, "killed_by_host",
-         "rank 5 was killed by signal 9"),
+         f"{KILLED}: rank 5 was killed by signal 9 on {HOST}"),
         (traceback("ValueError: bad"), 1, None, "rank_failed", "ValueError: bad"),
         (traceback("ValueError: bad", "[rank1]: ") + LAUNCHER, 1, None, "rank_failed", "ValueError: bad"),
         (traceback("torch.OutOfMemoryError: CUDA out of memory. Tried"), 1, None, "out_of_gpu_memory",
@@ -76,7 +79,10 @@ def test_a_finished_event_counts(folder: JobFolder) -> None:
 def test_a_save_that_nobody_asked_for_is_not_a_stop(folder: JobFolder) -> None:
     """The ranks of a launcher that was killed are told to end, and save as in a stop."""
     Journal(Path(folder.events)).emit("finished", 3, reason="stopped", text="stopped on request, state saved")
-    assert found(folder, "", Outcome(None, 9)) == ("killed_by_host", "the launcher was killed by signal 9")
+    assert found(folder, "", Outcome(None, 9)) == (
+        "killed_by_host",
+        f"{KILLED}: the launcher was killed by signal 9 on {HOST}",
+    )
     assert found(folder, "", Outcome(0, None)) == ("stopped", "stopped on request, state saved")
     assert found(folder, "", Outcome(None, 9, ended_by_us=True))[0] == "stopped"
     Path(folder.stop).touch()
