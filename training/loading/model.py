@@ -26,6 +26,7 @@ from .broadcast import FromHead
 from .checks import check_vocabulary, check_wrapping
 from .choice import Choice, Way, choose, fall_back
 from .empty import empty_model
+from .equal import check_equal
 from .fits import check_fits
 from .names import check_keys, placed
 from .shards import Source, fill
@@ -124,9 +125,12 @@ def _without_weights(job: TrainJob, config: Any, way: Way, ranks: Ranks, timing:
         found: Source = Slices(together(ranks, lambda: placed(model, stored_in(Path(job.model)))))
     else:
         found = FromHead(_placed_by_head(job, model, ranks), ranks)
-    in_place_of_accelerate(
-        lambda sharded, originals, on_host: timing.spent_in(lambda: fill(sharded, originals, found, on_host=on_host))
-    )
+
+    def load(sharded: Any, originals: dict[str, torch.Tensor], on_host: bool) -> None:
+        fresh = timing.spent_in(lambda: fill(sharded, originals, found, on_host=on_host))
+        check_equal(fresh, ranks, "fresh tensor")
+
+    in_place_of_accelerate(load)
     return model
 
 

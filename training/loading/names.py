@@ -19,8 +19,6 @@ from ..spec.lint import Problem, Refused
 from .stored import Stored, Unfit
 
 SHOWN = 5
-# Names that peft puts around a base model's own.
-WRAPPED = re.compile(r"\.(base_layer|original_module|modules_to_save\.[^.]+)(?=\.)")
 
 
 def placed(model: PreTrainedModel, stored: Mapping[str, Stored]) -> dict[str, Stored]:
@@ -99,9 +97,3 @@ def _not_ignored(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-
-
-def canonical(name: str) -> str:
-    """Return a parameter's name in the base model: what peft and wrappers put around it taken off."""
-    name = name.replace("_checkpoint_wrapped_module.", "").replace("_orig_mod.", "")
-    return WRAPPED.sub("", name.removeprefix("base_model.model."))

@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from .names import canonical
+from ..adapters.names import base_name
 from .stored import Stored
 
 
@@ -33,28 +33,31 @@ class Source(Protocol):
         """Fill what is wanted. Called on every rank at once, with the same tensors in the same order."""
 
 
-def fill(model: nn.Module, originals: Mapping[str, torch.Tensor], source: Source, *, on_host: bool = False) -> None:
+def fill(
+    model: nn.Module, originals: Mapping[str, torch.Tensor], source: Source, *, on_host: bool = False
+) -> dict[str, torch.Tensor]:
     """Give a model that was sharded on `meta` its weights, each rank its own part and nothing else.
 
-    Names that peft put around the base model's are understood. What no file holds (a fresh adapter, a buffer) is
-    taken out of `originals`, this rank's own state dict from before sharding. `on_host`: shards stay in host memory,
-    for FSDP's CPU offload. Tied tensors stay one. Afterwards every stored tensor was read, or this fails.
+    Names that PEFT put around the base model's are understood. What no file holds (a fresh adapter) is taken out of
+    `originals`, this rank's own state dict from before sharding, and returned: it must be equal on all ranks.
+    `on_host`: shards stay in host memory, for FSDP's CPU offload. Tied tensors stay one. Every stored tensor is read
+    at least once, or this fails.
     """
     state = model.state_dict(keep_vars=True)
-    names = _names(state)
-    parts: dict[int, torch.Tensor] = {}
-    wanted = []
-    for key, target in {id(tensor): tensor for tensor in state.values()}.items():
-        where = next((source.placed[base] for name in names[key] if (base := canonical(name)) in source.placed), None)
-        rows, parts[key] = _memory(target.detach(), on_host=on_host)
+    parts, wanted, fresh = {}, [], {}
+    for key, names in _names(state).items():
+        where = next((source.placed[base] for name in names if (base := base_name(name)) in source.placed), None)
+        rows, parts[key] = _memory(state[names[0]].detach(), on_host=on_host)
         if where is None:
-            _copy_rows(originals[names[key][0]], rows, _local(parts[key]))
+            fresh[names[0]] = originals[names[0]].detach()
+            _local(parts[key]).copy_(_rows(fresh[names[0]], rows))
         else:
             wanted.append(Wanted(where, rows, _local(parts[key])))
     unread = {where.key for where in source.placed.values()} - {one.stored.key for one in wanted}
     assert not unread, f"stored tensors without a place in the sharded model: {sorted(unread)[:5]}"
     source.read(wanted)
     model.load_state_dict({name: parts[id(tensor)] for name, tensor in state.items()}, assign=True)
+    return fresh
 
 
 def _names(state: Mapping[str, torch.Tensor]) -> dict[int, list[str]]:
@@ -87,5 +90,5 @@ def _local(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def _copy_rows(whole: torch.Tensor, rows: range, into: torch.Tensor) -> None:
-    into.copy_(whole.detach()[rows.start : rows.stop] if whole.dim() else whole.detach())
+def _rows(whole: torch.Tensor, rows: range) -> torch.Tensor:
+    return whole[rows.start : rows.stop] if whole.dim() else whole

@@ -63,8 +63,9 @@ def _shard(whole: int, load: Load) -> int:
 
 
 def _master_bytes(recipe: Recipe) -> int:
-    bf16 = recipe.master_weights == "bf16" or (recipe.method.adapts and recipe.precision == "bf16")
-    return 2 if bf16 else 4
+    """Bytes a number as loaded: the masters', or under FSDP2 those of an adapter's frozen base."""
+    frozen = recipe.method.adapts and recipe.fsdp.version == 2 and recipe.precision != "fp32"
+    return 2 if frozen or recipe.master_weights == "bf16" else 4
 
 
 def memory_problem(node: str, need: int, available: int, total: int, way: str) -> Problem | None:

@@ -11,7 +11,7 @@ from transformers import AutoConfig, BertConfig, BertForMaskedLM, LlamaConfig, M
 from tests.training.attempts import Attempts
 from training.loading.empty import empty_model
 from training.loading.equal import computed_buffers
-from training.loading.names import canonical, placed
+from training.loading.names import placed
 from training.loading.stored import Stored, Unfit
 from training.spec.lint import Refused
 
@@ -129,17 +129,3 @@ def test_fused_experts_are_for_another_way() -> None:
     }  # fmt: skip
     with pytest.raises(Unfit, match="is computed out of stored tensors"):
         placed(there, files(stored))
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "base_model.model.model.layers.0.self_attn.q_proj.base_layer.weight",
-        "base_model.model.model.layers.0._checkpoint_wrapped_module.self_attn.q_proj.weight",
-        "base_model.model.model.layers.0.self_attn.q_proj.modules_to_save.default.weight",
-        "base_model.model.model.layers.0.self_attn.q_proj.original_module.weight",
-        "model.layers.0.self_attn.q_proj.weight",
-    ],
-)
-def test_what_wraps_a_parameter_is_taken_off_its_name(name: str) -> None:
-    assert canonical(name) == "model.layers.0.self_attn.q_proj.weight"

@@ -18,8 +18,13 @@ pytestmark = pytest.mark.ranks
 SHORT = {"optimisation": {"max_steps": 3}, "checkpoints": {"every_steps": 50, "at_end": False}}
 
 
+LORA = {"kind": "lora", "rank": 4, "modules_to_save": ["lm_head"]}
 ASKED = {
     **{way: {"precision": "bf16", "fsdp": {"weights": way}} for way in ("slices", "broadcast", "accelerate")},
+    **{
+        f"lora-{way}": {"precision": "bf16", "fsdp": {"weights": way}, "method": LORA}
+        for way in ("slices", "accelerate")
+    },
     "pure": {"precision": "bf16", "master_weights": "bf16"},
 }
 
@@ -46,6 +51,14 @@ def started(folder: JobFolder) -> Event:
 def test_losses_and_norms_equal_accelerates(trained: Callable[[str], JobFolder], way: str) -> None:
     ours, theirs = trained(way), trained("accelerate")
     assert (started(ours).data["loading"], started(theirs).data["loading"]) == (way, "accelerate")
+    assert curve(ours) == curve(theirs)
+
+
+def test_an_adapter_on_a_frozen_base_equals_accelerates(trained: Callable[[str], JobFolder]) -> None:
+    """The base is read, in bf16; the head, trained whole, starts as the base's in fp32; the factors are each rank's."""
+    ours, theirs = trained("lora-slices"), trained("lora-accelerate")
+    told = started(ours).data
+    assert (told["loading"], told["base_dtype"], told["master_dtype"]) == ("slices", "bfloat16", "float32")
     assert curve(ours) == curve(theirs)
 
 
