@@ -26,7 +26,7 @@ def run(folder: Path) -> list[int]:
 
 
 def _rank(folder: Path, rank: int) -> None:
-    ranks_harness._to_log(folder / f"log-{rank}")
+    ranks_harness.to_log(folder / f"log-{rank}")
     import torch
     import torch.distributed as dist
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper

@@ -46,7 +46,7 @@ def fill(
     state = model.state_dict(keep_vars=True)
     parts, wanted, fresh = {}, [], {}
     for key, names in _names(state).items():
-        where = next((source.placed[base] for name in names if (base := base_name(name)) in source.placed), None)
+        where = next((found for name in names if (found := source.placed.get(base_name(name) or ""))), None)
         rows, parts[key] = _memory(state[names[0]].detach(), on_host=on_host)
         if where is None:
             fresh[names[0]] = originals[names[0]].detach()

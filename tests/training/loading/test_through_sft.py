@@ -11,6 +11,7 @@ import pytest
 from tests.training import ranks_harness
 from tests.training.attempts import Attempts
 from tests.training.launch import curve, of_kind, recipe
+from tests.training.loading.ranks import build
 from training.spec.events import Event
 from training.spec.folder import JobFolder
 
@@ -30,12 +31,17 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def trained(attempts: Attempts) -> Callable[[str], JobFolder]:
+def trained(attempts: Attempts, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], JobFolder]:
     """Return a function that trains on two ranks as asked, once each, and returns the job's folder."""
+
+    untied = tmp_path_factory.mktemp("untied") / "model"
+    build(untied, attempts.model, tied=False)
 
     @cache
     def train(name: str) -> JobFolder:
-        (plan,) = attempts.launch(f"loading-{name}", nodes=1, processes=2).plans(recipe(**SHORT, **ASKED[name]))
+        model = untied if name.startswith("lora") else attempts.model
+        launch = attempts.launch(f"loading-{name}", nodes=1, processes=2, model=model)
+        (plan,) = launch.plans(recipe(**SHORT, **ASKED[name]))
         assert ranks_harness.run([plan]) == [0, 0], Path(plan.folder.log).read_text()
         return plan.folder
 
