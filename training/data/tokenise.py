@@ -17,7 +17,7 @@ import datasets
 
 from ..endings import Ended, print_error, reason_for, sentence
 from ..journal import Journal
-from ..load import load_tokenizer
+from ..loading.tokenizer import load_tokenizer
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.job import TrainJob
