@@ -3,6 +3,7 @@
 # make test    install what the tests need, run all of them
 # make check   style, types, architecture
 # make bench-latency  from a line written on a node to its point drawn in the browser
+# make bench-load     memory and time of loading a 1.1B model, four ways; 2.2 GB of disk
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
 # make bench-watch    what being watched costs a training step
 # make screenshots    docs/images, of a real run
@@ -20,7 +21,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. In the order given, longest groups first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-demo bench-watch screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-watch screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -68,6 +69,9 @@ $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.in
 bench-latency: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
 	@$(BIN)/python -m tests.bench.latency $(BENCH_ARGS)
+
+bench-load: $(VENV)/.tests
+	@$(BIN)/python -m tests.bench.loading $(BENCH_ARGS)
 
 bench-demo: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@$(BIN)/python -m tests.bench.demo $(BENCH_ARGS)

@@ -53,6 +53,8 @@ def _in_parallel() -> Iterator[None]:
 
 
 def _made(job: TrainJob, journal: Journal) -> bool:
+    if job.node_rank and job.model.startswith("/") and not Path(job.model).is_dir():
+        return True  # the ranks get the tokenizer from the first node, and make it then
     story = journal if job.node_rank == 0 else None
     try:
         datasets.disable_progress_bars()

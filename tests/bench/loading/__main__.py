@@ -27,6 +27,7 @@ WAYS = {
     "ours from rank 0": ("broadcast", True),
 }
 THEIRS, OURS = list(WAYS)[:2], list(WAYS)[2:]
+SLICES = OURS[0]
 
 
 def main(argv: list[str]) -> int:
@@ -34,10 +35,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.loading")
     parser.add_argument("--folder", type=Path, help="where the model is made, 2.2 GB (default: the temporary folder)")
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--layers", type=int, default=22, help="fewer make a smaller model than the goals are for")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="shardboard-load-", dir=options.folder) as made:
         model = Path(made) / "model"
-        subprocess.run([sys.executable, "-m", "tests.bench.loading.model", str(model)], check=True)
+        subprocess.run([sys.executable, "-m", "tests.bench.loading.model", str(model), str(options.layers)], check=True)
         return measure(model, Path(made), options.ranks)
 
 
@@ -49,7 +51,8 @@ def measure(model: Path, folder: Path, ranks: int) -> int:
         print(row(seen[name]), flush=True)
     stored = stored_in(model).values()
     largest = max(one.row_bytes * one.shape[0] for one in stored)
-    goals = [line for name in OURS for line in judged(seen[name], [seen[n] for n in THEIRS], largest, loads)]
+    goals = [own_part(seen[name], largest, loads) for name in OURS]
+    goals += [line for name in THEIRS for line in shares(seen[SLICES], seen[name], loads)]
     print(*(line for line, _ in goals), sep="\n")
     shutil.rmtree(model)
     return 0 if all(holds for _, holds in goals) else 1
@@ -66,22 +69,22 @@ def row(way: Weighed) -> str:
     )
 
 
-def judged(way: Weighed, theirs: list[Weighed], largest: int, loads: list[float]) -> list[tuple[str, bool]]:
-    """Return the goals' lines: a rank's memory, and memory together and time as shares of each of accelerate's."""
+def own_part(way: Weighed, largest: int, loads: list[float]) -> tuple[str, bool]:
+    """Return the line of the rank that comes nearest to its limit, or farthest over it."""
     room = [one["shard"] + alone + 2 * largest for one, alone in zip(way.done, way.alone, strict=True)]
     worst = max(range(len(room)), key=lambda rank: way.peaks[rank] - room[rank])
     name = f"{way.name}, rank {worst} (goal: its shard, the process alone and two of the largest tensors)"
-    found = [
-        figures.verdict(name, [way.peaks[worst] / GB], room[worst] / GB, loads, unit="GB", digits=2),
+    return figures.verdict(name, [way.peaks[worst] / GB], room[worst] / GB, loads, unit="GB", digits=2)
+
+
+def shares(way: Weighed, other: Weighed, loads: list[float]) -> list[tuple[str, bool]]:
+    """Return the lines of memory together and of time, as shares of accelerate's."""
+    whose = f"{way.name} as a share of {other.name}{', at most' if other.cut else ''}"
+    memory, time = way.together / other.together, way.seconds / other.seconds
+    return [
+        figures.verdict(f"{whose}: memory together", [memory], 1 / 3, loads, unit="x", digits=2),
+        figures.verdict(f"{whose}: time", [time], 1 / 4, loads, unit="x", digits=2),
     ]
-    for other in theirs:
-        whose = f"{way.name} as a share of {other.name}{', at most' if other.cut else ''}"
-        memory, time = way.together / other.together, way.seconds / other.seconds
-        found += [
-            figures.verdict(f"{whose}: memory together", [memory], 1 / 3, loads, unit="x", digits=2),
-            figures.verdict(f"{whose}: time", [time], 1 / 4, loads, unit="x", digits=2),
-        ]
-    return found
 
 
 if __name__ == "__main__":

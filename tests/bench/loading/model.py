@@ -1,6 +1,6 @@
-"""A 1.1B-parameter Llama of random bf16 weights, in files of half a gigabyte: python -m tests.bench.loading.model OUT
+"""A Llama of random bf16 weights, in files of half a gigabyte: python -m tests.bench.loading.model OUT LAYERS
 
-One tensor at a time, in a process of its own, so that the benchmark's memory stays small.
+22 layers have 1.1B parameters. Made one tensor at a time in a process of its own, so that the rest stays small.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from training.samples import tiny
 FILE_BYTES = 500_000_000
 
 
-def config() -> LlamaConfig:
+def config(layers: int) -> LlamaConfig:
     return LlamaConfig(
         vocab_size=32000,
         hidden_size=2048,
         intermediate_size=5632,
-        num_hidden_layers=22,
+        num_hidden_layers=layers,
         num_attention_heads=32,
         num_key_value_heads=4,
         tie_word_embeddings=False,
@@ -32,13 +32,13 @@ def config() -> LlamaConfig:
     )
 
 
-def build(out: Path) -> None:
+def build(out: Path, layers: int) -> None:
     """Write configuration, tokenizer and weights."""
     out.mkdir(parents=True)
     tiny._tokenizer().save_pretrained(out)
-    config().save_pretrained(out)
+    config(layers).save_pretrained(out)
     with torch.device("meta"):
-        state = LlamaForCausalLM(config()).state_dict()
+        state = LlamaForCausalLM(config(layers)).state_dict()
     generator, index, held = torch.Generator().manual_seed(1), {}, {}
     for name, tensor in state.items():
         held[name] = torch.empty(tensor.shape, dtype=torch.bfloat16).uniform_(-0.03, 0.03, generator=generator)
@@ -51,4 +51,4 @@ def build(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]))
+    build(Path(sys.argv[1]), int(sys.argv[2]))
