@@ -218,3 +218,15 @@ def test_the_newer_attempt_wins_and_the_old_tail_stays(page: Client, world: Worl
 @pytest.mark.parametrize("query", ["points=1", "points=x", "points=99999999"])
 def test_series_reject_a_bad_number_of_points(page: Client, world: World, query: str) -> None:
     assert page.get(f"/runs/{world.draft().pk}/series.json?{query}").status_code == 400
+
+
+def test_a_restart_is_told_with_its_cause_and_when_it_begins(page: Client, world: World) -> None:
+    feed = world.running(limits={"restarts": 3})
+    feed.checkpoint(4)
+    feed.end(RunState.FAILED, reason=Reason.RANK_FAILED, text="node beta: boom")
+    made = actions.restart(feed.run, feed.run.attempt)
+    assert made is not None
+    text = page.get(f"/runs/{feed.run.pk}/").content.decode()
+    assert "<strong>Restarted 1 of 3</strong> by itself, from step 4. It begins " in text
+    assert "(restart 1)" in text
+    assert "Shardboard" in page.get(f"/runs/{feed.run.pk}/part/history").content.decode()
