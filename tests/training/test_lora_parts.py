@@ -17,6 +17,7 @@ from training.adapters.quantise import check_plain, quantisation, settings
 from training.adapters.wrap import adapt
 from training.endings import Ended
 from training.recompute import keep_random_state
+from training.spec.job import export_settings
 from training.spec.lint import Refused, problems_on
 from training.spec.recipe import Recipe
 from training.spec.sections.method import Method
@@ -209,3 +210,13 @@ def _same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
 def test_gpt2_keeps_its_layers_the_other_way_round() -> None:
     model = adapt(GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=32, n_head=2, vocab_size=64)), lora())
     assert model.peft_config["default"].fan_in_fan_out
+
+
+def test_the_recipe_says_how_a_run_is_exported() -> None:
+    usual = {"trust_remote_code": False, "dtype": "bfloat16", "adapter": "none", "max_shard_bytes": 5_000_000_000}
+    assert export_settings(recipe()) == usual
+    assert export_settings(lora())["adapter"] == "merged"
+    asked = recipe(
+        method={"kind": "lora"}, export={"adapter": "adapter", "shard_gigabytes": 0.0015, "dtype": "float32"}
+    )
+    assert export_settings(asked) == {**usual, "dtype": "float32", "adapter": "adapter", "max_shard_bytes": 1_500_000}

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from tests.training import lora_ranks
-from tests.training.attempts import STEPS, Attempts
-from tests.training.launch import curve, of_kind
+from tests.training import lora_ranks, ranks_harness
+from tests.training.attempts import ADAPTER, STEPS, Attempts
+from tests.training.launch import curve, of_kind, recipe
 from training.export.distcp import Checkpoint
 from training.export.manifest import MODEL_FOLDER
 
@@ -59,3 +60,27 @@ def test_every_ranks_slice_comes_back(tmp_path: Path) -> None:
     whole = torch.cat(list(stored.blocks("base_model.model.lm_head.weight")))
     assert whole[0, 0] == 1
     assert whole[-1, -1] == 2
+
+
+def test_a_head_trained_whole_learns_alike_on_one_rank_and_on_two(attempts: Attempts, tmp_path: Path) -> None:
+    """Its weight is read past the head's own forward, untied, and its copy of the base's is sharded."""
+    untied(attempts.model, tmp_path / "untied")
+    method = {**ADAPTER, "dropout": 0.0, "modules_to_save": ["lm_head"]}
+    curves = []
+    for ranks in (1, 2):
+        launch = attempts.launch(f"whole-{ranks}", nodes=1, processes=ranks, model=tmp_path / "untied")
+        how = {"per_device_batch": 4 // ranks, "max_steps": 3, "schedule": "constant", "warmup_ratio": 0.0}
+        plans = launch.plans(recipe(method=method, optimisation=how, checkpoints={"every_steps": 50, "at_end": False}))
+        assert ranks_harness.run(plans) == [0] * ranks, Path(plans[0].folder.log).read_text()
+        curves.append([list(map(float, values)) for values in curve(plans[0].folder).values()])
+    alone, together = curves
+    assert alone[-1][0] < alone[0][0] - 0.5
+    for one, two in zip(alone, together, strict=True):
+        assert one == pytest.approx(two, rel=1e-5)
+
+
+def untied(tied: Path, folder: Path) -> None:
+    config = AutoConfig.from_pretrained(tied, tie_word_embeddings=False)
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tied).save_pretrained(folder)
