@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -50,9 +50,18 @@ class Ranks:
 
     def any(self, flags: Sequence[bool]) -> list[bool]:
         """Return for each flag whether it is set on some rank. All ranks must call."""
+        return self.ask(flags)()
+
+    def ask(self, flags: Sequence[bool]) -> Callable[[], list[bool]]:
+        """Ask as any() does, and return what waits for the answer: meanwhile there may be something to do."""
         both = torch.tensor([int(flag) for flag in flags], dtype=torch.int32)
-        dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self.group)
-        return [bool(flag) for flag in both.tolist()]
+        work = dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self.group, async_op=True)
+
+        def answer() -> list[bool]:
+            work.wait()
+            return [bool(flag) for flag in both.tolist()]
+
+        return answer
 
     def missing(self, seconds: float) -> list[int]:
         """Return the ranks that did not come here within `seconds` of this one; empty: all did.

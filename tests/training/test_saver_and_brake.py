@@ -101,6 +101,14 @@ def test_the_stop_file_saves_and_stops(ranks: Ranks, tmp_path: Path) -> None:
     assert (control.should_save, control.should_training_stop, brake.reason) == (True, True, Reason.STOPPED)
 
 
+def test_a_request_while_the_optimizer_works_is_for_the_next_step(ranks: Ranks, tmp_path: Path) -> None:
+    brake = Brake(tmp_path / "stop", 2, ranks)
+    brake.on_pre_optimizer_step(None, TrainerState(), TrainerControl())
+    brake.stop.touch()
+    assert not stepped(brake, 1).should_training_stop
+    assert stepped(brake, 2).should_training_stop
+
+
 def test_a_stop_at_the_last_step_is_a_completed_run(ranks: Ranks, tmp_path: Path) -> None:
     brake = Brake(tmp_path / "stop", 2, ranks)
     brake.stop.touch()

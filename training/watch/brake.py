@@ -19,10 +19,10 @@ HOUR = 3600.0
 class Brake(TrainerCallback):
     """Ends training at the end of a step: on request or after so many hours, with a save; for lost weights, without.
 
-    A request is the file `stop` or a TERM; it may reach any one rank, and all act on it at the same step. So do they
-    when the hours are over by the clock of one of them. `limit`: steps in a row with a non-finite loss or gradient.
-    `hours` count from the first step of this attempt; 0: without end. `clock`: seconds, of which only differences
-    count.
+    A request is the file `stop` or a TERM; it may reach any one rank, and all act on it at the same step: that one, or
+    the next where its optimizer was already at work. So do they when the hours are over by the clock of one of them.
+    `limit`: steps in a row with a non-finite loss or gradient. `hours` count from the first step of this attempt; 0:
+    without end. `clock`: seconds, of which only differences count.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Brake(TrainerCallback):
         self._over = float("inf")
         self._terminated = False
         self._non_finite = False
+        self._answer: Callable[[], list[bool]] | None = None
 
     def listen(self) -> None:
         """Take the first TERM as a request to stop; a second one ends the process at once."""
@@ -61,11 +62,17 @@ class Brake(TrainerCallback):
         if self._hours:
             self._over = self._clock() + self._hours * HOUR
 
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        # Loss and gradient are known: asked now, the answer is there when the optimizer is done, and nobody waits.
+        self._answer = self._ask()
+
+    def _ask(self) -> Callable[[], list[bool]]:
+        odd, self._non_finite = self._non_finite, False
+        return self.ranks.ask([self._terminated or self.stop.exists(), odd, self._clock() >= self._over])
+
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        asked, odd, over = self.ranks.any(
-            [self._terminated or self.stop.exists(), self._non_finite, self._clock() >= self._over]
-        )
-        self._non_finite = False
+        answer, self._answer = self._answer or self._ask(), None
+        asked, odd, over = answer()
         self.streak = self.streak + 1 if odd else 0
         # weights that are lost now may be sound again at the next step, and then there is something to save
         if (asked or (over and not odd)) and state.global_step < state.max_steps:
