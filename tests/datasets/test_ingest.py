@@ -64,6 +64,33 @@ def test_text_under_either_key() -> None:
     assert (stored(version), version.format) == ([{"content": "x"}], "text")
 
 
+def test_a_prompt_and_its_completion() -> None:
+    rows = [{"prompt": "2+2=", "completion": " 4"}, {"prompt": "", "completion": "x"}]
+    done = take("pairs", file(rows[0] | {"id": 1}, rows[1]), file(rows[0]))
+    assert (done.version.format, done.dropped, stored(done.version)) == ("prompt-completion", {"id": 1}, rows)
+    assert (
+        take("asked", file(rows[0] | {"text": "x"}), format="prompt-completion").version.format == "prompt-completion"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"prompt": "x"}, "train, line 2, completion: expected text, found no such key"),
+        ({"prompt": None, "completion": "x"}, "train, line 2, prompt: expected text, found null"),
+        ({"prompt": "x", "completion": 42}, "train, line 2, completion: expected text, found a number"),
+        (
+            {"prompt": "x", "completion": ""},
+            "train, line 2, completion: expected text to be learnt, found an empty one",
+        ),
+        ({"messages": []}, "train, line 2, prompt: expected text, found no such key"),
+    ],
+)
+def test_a_broken_pair_is_named(line: Any, said: str) -> None:
+    (problem,) = problems({"prompt": "2+2=", "completion": " 4"}, line)
+    assert problem.startswith(said)
+
+
 def test_the_same_rows_are_the_same_version(store: Path) -> None:
     first = take("chat", file(GOOD))
     again = take("chat", file(json.dumps(GOOD, indent=None, separators=(", ", ": ")).encode() + b"\r\n"))
@@ -145,7 +172,7 @@ def test_a_broken_line_is_named(store: Path, line: Any, said: str) -> None:
         (b"PAR1....", "it is Parquet"),
         ("{}".encode("utf-16"), "it is UTF-16 text"),
         (b'[\n {"text": "x"}\n]\n', "it is one JSON list, not JSON Lines"),
-        (b'{"prompt": "x"}\n', "expected a key `messages`, `text` or `content`, found the keys 'prompt'"),
+        (b'{"prompt": "x"}\n', "or the keys `prompt` and `completion`, found the keys 'prompt'"),
         (b"{}\n", "found the keys none"),
     ],
 )

@@ -47,6 +47,34 @@ def test_it_works(model: ModelSource) -> None:
     assert found[0].tokens > 10
 
 
+def test_what_the_assistant_says_is_marked(model: ModelSource) -> None:
+    (row,) = render_rows(version(CHAT), model, 1, train_on="assistant")
+    assert row.trained == "Yes.<|im_end|>"
+    assert "".join(piece.text for piece in row.pieces) == RENDERED
+    assert [piece.kind for piece in row.pieces] == ["given", "trained", "given"]
+    assert 0 < row.trained_tokens < row.tokens
+
+
+def test_a_completion_is_marked_with_its_end(model: ModelSource) -> None:
+    pair = version({"prompt": "2+2=", "completion": "4"})
+    (row,) = render_rows(pair, model, 1, train_on="completion")
+    assert [(piece.kind, piece.text) for piece in row.pieces] == [("given", "2+2="), ("trained", "4<|im_end|>")]
+    with pytest.raises(Refused, match="rows of prompt-completion can't be trained on 'assistant' alone"):
+        render_rows(pair, model, 1, train_on="assistant")
+
+
+def test_the_marks_are_those_that_training_makes(model: ModelSource, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    from tests.training.tokens import job
+    from training.data.artefact import prepare
+
+    described = job(tmp_path, Path(model.location), [CHAT], train_on="assistant")
+    labels = prepare(described, AutoTokenizer.from_pretrained(model.location)).train()[0]["labels"]
+    (row,) = render_rows(version(CHAT), model, 1, train_on="assistant")
+    assert (len(labels), sum(label != -100 for label in labels)) == (row.tokens, row.trained_tokens)
+
+
 def test_what_is_behind_the_cut_is_not_trained(model: ModelSource) -> None:
     whole, row = (render_rows(version(CHAT), model, 1, max_length=n)[0] for n in (1024, 3))
     assert (row.trained, row.trained + row.cut) == ("<|im_start|>user", RENDERED)

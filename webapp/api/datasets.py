@@ -29,8 +29,8 @@ def create_dataset(
 ) -> Status[UploadOut]:
     """Upload JSON Lines as the newest version of the data set `name`, made where there is none of that name.
 
-    Rows are `messages` or `text`; other keys are left out and counted in `dropped`. All rows must be good, or
-    nothing is stored. 200 in place of 201: the newest version holds the same rows already.
+    Rows are `messages`, `prompt` with `completion`, or `text`; other keys are left out and counted in `dropped`. All
+    rows must be good, or nothing is stored. 200 in place of 201: the newest version holds the same rows already.
     """
     done = take(name, _bytes(train), _bytes(test) if test else None, user_of(request), format)
     shown = DatasetOut.of(by_id(ROWS.all(), done.version.dataset_id, "dataset"))

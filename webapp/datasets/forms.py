@@ -14,7 +14,8 @@ class UploadForm(Looks, forms.Form):
     train = forms.FileField(
         label="Training rows",
         allow_empty_file=True,
-        help_text="JSON Lines in UTF-8: one object a line, with messages (role and content) or text.",
+        help_text="JSON Lines in UTF-8: one object a line, with messages (role and content), prompt and completion,"
+        " or text.",
     )
     test = forms.FileField(
         label="Test rows",

@@ -25,10 +25,10 @@ from training.spec.lint import Problem, Refused
 
 from .files import Copy
 from .models import Dataset, Version
-from .rows import Shape
+from .rows import CHAT, PAIR
 
 MAX_NAME = 100
-FORMATS = ("messages", "text")
+FORMATS = ("messages", "prompt-completion", "text")
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,7 @@ def _check(name: str, format: str, files: list[BinaryIO]) -> None:
     if not name or len(name) > MAX_NAME or not name.isprintable():
         problems.append(Problem("name", f"it needs 1 to {MAX_NAME} printable characters", "Choose another name."))
     if format and format not in FORMATS:
-        problems.append(
-            Problem("format", f"{format[:30]!r} is none", f"Choose {' or '.join(FORMATS)}, or leave it out.")
-        )
+        problems.append(Problem("format", f"{format[:30]!r} is none", f"Choose {', '.join(FORMATS)}, or leave it out."))
     size = sum(_size(file) for file in files)
     if size > settings.DATASET_MAX_BYTES:
         most = settings.DATASET_MAX_BYTES
@@ -105,7 +103,8 @@ def _workshop() -> Iterator[Path]:
 
 
 def _copy(folder: Path, train: BinaryIO, test: BinaryIO | None, format: str) -> list[Copy]:
-    copies = [Copy("train", Shape("messages", "messages") if format == "messages" else None)]
+    asked = next((shape for shape in (CHAT, PAIR) if shape.format == format), None)
+    copies = [Copy("train", asked)]
     _write(copies[0], train, folder / "train.jsonl")
     if format and copies[0].shape and copies[0].shape.format != format:
         raise Refused([Problem("format", f"rows are {copies[0].shape.format}, not {format}", "Leave `format` out.")])

@@ -1,7 +1,8 @@
 """One line of an uploaded file against our schema. Nothing is guessed, replaced or padded.
 
 messages: {"messages": [{"role": "system" | "user" | "assistant" | "tool", "content": "..."}, ...]}, with something for
-the model to say. text: {"text": "..."}, under that key or `content`.
+the model to say. prompt-completion: {"prompt": "...", "completion": "..."}, with something to complete. text:
+{"text": "..."}, under that key or `content`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,14 @@ class BadRow(ValueError):
 
 @dataclass(frozen=True)
 class Shape:
-    """What the rows of a data set are. `key`: the one column that is kept."""
+    """What the rows of a data set are. `keys`: the columns that are kept."""
 
     format: str
-    key: str
+    keys: tuple[str, ...]
+
+
+CHAT = Shape("messages", ("messages",))
+PAIR = Shape("prompt-completion", ("prompt", "completion"))
 
 
 @dataclass
@@ -49,15 +54,12 @@ class Tally:
 
 
 def shape_of(row: dict[str, Any]) -> Shape:
-    """Return what a data set is whose first row is `row`; raise BadRow where it is neither."""
-    if "messages" in row:
-        return Shape("messages", "messages")
-    for key in TEXT_FIELDS:
-        if key in row:
-            return Shape("text", key)
-    raise BadRow(
-        "", "a key `messages`, `text` or `content`", f"the keys {', '.join(map(repr, list(row)[:10])) or 'none'}"
-    )
+    """Return what a data set is whose first row is `row`; raise BadRow where it is none of ours."""
+    for shape in (CHAT, *(Shape("text", (key,)) for key in TEXT_FIELDS), PAIR):
+        if all(key in row for key in shape.keys):
+            return shape
+    keys = ", ".join(map(repr, list(row)[:10])) or "none"
+    raise BadRow("", "a key `messages`, `text` or `content`, or the keys `prompt` and `completion`", f"the keys {keys}")
 
 
 def decode(line: bytes) -> dict[str, Any]:
@@ -99,13 +101,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def clean(row: dict[str, Any], shape: Shape, tally: Tally) -> dict[str, Any]:
     """Return the row with the schema's keys alone and count it; raise BadRow."""
-    if shape.key not in row:
-        raise BadRow(shape.key, "a list" if shape.format == "messages" else "text", "no such key")
-    value = row[shape.key]
-    kept = _turns(value, tally) if shape.format == "messages" else _text(value, shape.key)
-    tally.dropped.update(key[:100] for key in row if key != shape.key)
+    for key in shape.keys:
+        if key not in row:
+            raise BadRow(key, "a list" if shape == CHAT else "text", "no such key")
+    kept: dict[str, Any] = (
+        {"messages": _turns(row["messages"], tally)}
+        if shape == CHAT
+        else {key: _text(row[key], key) for key in shape.keys}
+    )
+    if shape == PAIR and not kept["completion"]:
+        raise BadRow("completion", "text to be learnt", "an empty one")
+    tally.dropped.update(key[:100] for key in row if key not in shape.keys)
     tally.rows += 1
-    return {shape.key: kept}
+    return kept
 
 
 def _text(value: Any, where: str) -> str:

@@ -20,7 +20,7 @@ class Version(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64, db_index=True)
-    format = models.CharField(max_length=20, default="messages", help_text="messages or text")
+    format = models.CharField(max_length=20, default="messages", help_text="messages, prompt-completion or text")
     rows = models.PositiveIntegerField()
     test_rows = models.PositiveIntegerField(default=0)
     bytes = models.PositiveBigIntegerField()

@@ -14,7 +14,7 @@ from training.spec.sections.data import Data
 from webapp.runs.models import ModelSource, Run
 
 from ..models import Dataset, Version
-from ..preview import first_rows, render_rows
+from ..preview import first_rows, render_rows, trained_choices
 
 ROWS = 5
 TOKENS = int(Data().max_length)
@@ -49,10 +49,13 @@ def _rows(request: HttpRequest, version: Version) -> dict[str, Any]:
     """Return the first rows through the chosen model's template, or as stored where none is chosen or it can't be."""
     model = _chosen(request.GET.get("model", ""))
     tokens = _count(request.GET.get("tokens", ""))
+    choices = trained_choices(version)
+    train_on = request.GET.get("train_on", choices[0])
     context: dict[str, Any] = {"model": model, "tokens": tokens, "problems": []}
+    context |= {"choices": choices, "train_on": train_on}
     try:
         if model is not None:
-            return context | {"rendered": render_rows(version, model, ROWS, tokens)}
+            return context | {"rendered": render_rows(version, model, ROWS, tokens, train_on)}
     except Refused as refused:
         context["problems"] += refused.problems
     try:
