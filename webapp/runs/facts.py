@@ -59,10 +59,12 @@ def flops(value: Any) -> str:
 KNOWN: Mapping[str, tuple[str, str, Callable[[Any], str]]] = {
     "parameters": (MODEL, "parameters", count),
     "trainable": (MODEL, "of these trained", count),
+    "method": (MODEL, "method", count),
     "attention": (MODEL, "attention", count),
     "units": (MODEL, "FSDP units", count),
     "wrapped": (MODEL, "wrapped", count),
     "master_dtype": (FORMATS, "master weights", count),
+    "base_dtype": (FORMATS, "frozen base", count),
     "compute_dtype": (FORMATS, "compute", count),
     "reduce_dtype": (FORMATS, "gradients reduced in", count),
     "world_size": (RANKS, "ranks", count),
