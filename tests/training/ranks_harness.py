@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -22,6 +22,7 @@ from pathlib import Path
 from tests.training.launch import LIMIT
 from training.spec.plan import NodePlan
 
+Main = Callable[[list[str]], int]
 PRELOAD = ["training.sft", "accelerate.commands.launch", "torch.distributed.checkpoint", "tests.training.ranks_harness"]
 # Read when modules are imported, so they have to be there before the fork server is; one thread, as on CPU nodes.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -59,11 +60,14 @@ def run(plans: Sequence[NodePlan]) -> list[int]:
         forked.end()
 
 
-def start(plans: Sequence[NodePlan]) -> Forked:
-    """Start all ranks of `plans`; they write into the plan's folders, and their output goes to its log."""
+def start(plans: Sequence[NodePlan], main: Main | None = None) -> Forked:
+    """Start all ranks of `plans`; they write into the plan's folders, and their output goes to its log.
+
+    `main`: what each rank runs in place of training.sft.main, a function that a process can be handed.
+    """
     for plan in plans:
         _put_files(plan)
-    return Forked([_rank(plan, local) for plan in plans for local in range(plan.node.processes)])
+    return Forked([_rank(plan, local, main) for plan in plans for local in range(plan.node.processes)])
 
 
 def _put_files(plan: NodePlan) -> None:
@@ -73,8 +77,8 @@ def _put_files(plan: NodePlan) -> None:
         (folder / name).write_text(text)
 
 
-def _rank(plan: NodePlan, local: int) -> BaseProcess:
-    process = server().Process(target=_sft, args=(plan, local), daemon=True)
+def _rank(plan: NodePlan, local: int, main: Main | None) -> BaseProcess:
+    process = server().Process(target=_sft, args=(plan, local, main), daemon=True)
     process.start()
     return process
 
@@ -93,7 +97,7 @@ def server() -> multiprocessing.context.ForkServerContext:
     return context
 
 
-def _sft(plan: NodePlan, local: int) -> None:
+def _sft(plan: NodePlan, local: int, main: Main | None) -> None:
     """Be one rank. Runs in a process of its own."""
     to_log(Path(plan.folder.log))
     os.environ.update(_launcher_environment(plan) | dict(plan.env))
@@ -101,7 +105,7 @@ def _sft(plan: NodePlan, local: int) -> None:
     os.chdir(str(plan.folder.path))
     from training import sft
 
-    sys.exit(sft.main([str(plan.folder.recipe)]))
+    sys.exit((main or sft.main)([str(plan.folder.recipe)]))
 
 
 def to_log(path: Path) -> None:
