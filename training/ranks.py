@@ -15,7 +15,6 @@ import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
-MARGIN = 5.0  # seconds that the other ranks wait longer, so that the first one's answer comes first
 
 
 class Ranks:
@@ -31,10 +30,11 @@ class Ranks:
         self.node_ranks = self.gather(node_rank)
         self.nodes = len(set(self.node_ranks))
 
-    def apart(self) -> Ranks:
-        """Return the same ranks with another group, for another thread. All ranks must call."""
+    def apart(self, seconds: float | None = None) -> Ranks:
+        """Return the same ranks with another group, for another thread or limit. All ranks must call."""
+        self.gather(None)  # the limit holds for the group's making as well: all begin it together
         other = copy.copy(self)
-        other.group = dist.new_group(backend="gloo")
+        other.group = dist.new_group(backend="gloo", timeout=None if seconds is None else timedelta(seconds=seconds))
         return other
 
     @property
@@ -67,10 +67,10 @@ class Ranks:
         """Return the ranks that did not come here within `seconds` of this one; empty: all did.
 
         The first rank knows who; the others know only that the first one did not answer, which they return.
+        They wait as long as their group lets them: torch has no other limit for them.
         """
-        limit = timedelta(seconds=seconds if self.is_main else seconds + MARGIN)
         try:
-            dist.monitored_barrier(self.group, timeout=limit, wait_all_ranks=True)
+            dist.monitored_barrier(self.group, timeout=timedelta(seconds=seconds), wait_all_ranks=True)
         except RuntimeError as error:
             return _named(str(error)) if self.is_main else [0]
         return []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,8 @@ pytestmark = pytest.mark.ranks
 
 
 @pytest.fixture(scope="module")
-def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
-    yield Trials(tmp_path_factory.mktemp("trials"))
+def trials(tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    return Trials(tmp_path_factory.mktemp("trials"))
 
 
 def test_killed_in_a_step_it_goes_on_exactly(trials: Trials) -> None:

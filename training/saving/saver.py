@@ -28,6 +28,7 @@ from .task import Task
 
 Facts = dict[str, checkpoints.FileFacts]
 Write = Callable[[Path, Any], Facts]
+MARGIN = 5.0  # seconds that the other ranks wait longer for the first one, which names who is missing
 GRACE = 60.0  # seconds that a save in flight is given when training has failed
 
 
@@ -62,6 +63,7 @@ class Saver:
         self.asynchronous = asynchronous
         self.timeout_seconds = timeout_seconds
         self._apart = ranks.apart()
+        self._door = ranks.apart(timeout_seconds + MARGIN)
         self._task: Task[Saved] | None = None
         shared = disks.shared_with_main(self.root, ranks)  # asked by all ranks, whatever they are
         self.owner = ranks.is_main or (ranks.is_local_main and not shared)
@@ -84,7 +86,7 @@ class Saver:
         Raises Ended on all ranks alike: because that one failed, or naming the ranks that did not come in time.
         """
         self.settle(wait=True)
-        if missing := self._apart.missing(self.timeout_seconds):
+        if missing := self._door.missing(self.timeout_seconds):
             text = _absent(missing, self._apart, step, self.timeout_seconds)
             self.journal.emit(Kind.WARNING, step, text=text)
             raise Ended(Reason.RANK_FAILED, text)
