@@ -5,6 +5,8 @@
 # make bench-latency  from a line written on a node to its point drawn in the browser
 # make bench-load     memory and time of loading a 1.1B model, four ways; 2.2 GB of disk
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
+# make bench-save     what a save costs the step: sharded, asynchronous and full, beside cp
+# make prove-resume   a run killed ten times goes on exactly
 # make bench-watch    what being watched costs a training step
 # make screenshots    docs/images, of a real run
 # SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
@@ -21,7 +23,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. In the order given, longest groups first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-watch screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch prove-resume screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -75,6 +77,12 @@ bench-load: $(VENV)/.tests
 
 bench-demo: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@$(BIN)/python -m tests.bench.demo $(BENCH_ARGS)
+
+bench-save: $(VENV)/.tests
+	@$(BIN)/python -m tests.bench.save $(BENCH_ARGS)
+
+prove-resume: $(VENV)/.tests
+	@$(BIN)/python -m tests.prove.resume $(PROVE_ARGS)
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)

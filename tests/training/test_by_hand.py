@@ -103,6 +103,7 @@ def text(old: str, new: str) -> Change:
         (lambda _: {"port": 70000}, "--port", "is no port"),
         (lambda _: {"resume": "latest"}, "--resume", "only steps: none"),
         (lambda _: {"resume": "-3"}, "--resume", "is no step"),
+        (lambda _: {"fresh": ["tokens"]}, "--fresh", "without --resume every part begins anew"),
         (lambda _: {"attempt": 0}, "--attempt", "count from 1"),
     ],
 )

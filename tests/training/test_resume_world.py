@@ -83,7 +83,10 @@ def test_another_number_of_ranks_goes_on_in_place(saved: Saved, ranks: int, batc
     whole, part = curve(unbroken, names), curve(folder, names)
     assert list(part) == [4, 5, 6]
     for step, values in part.items():
-        assert [float(v) for v in values] == pytest.approx([float(v) for v in whole[step]], rel=1e-4)
+        loss, norm, *exact = values
+        assert exact == whole[step][2:]
+        assert float(loss) == pytest.approx(float(whole[step][0]), rel=1e-4)
+        assert float(norm) == pytest.approx(float(whole[step][1]), rel=1e-3)  # other sums, other rounding: seen 1.2e-4
 
 
 def test_rows_that_are_no_whole_step_are_seen_again_and_said(saved: Saved) -> None:

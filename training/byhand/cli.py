@@ -20,10 +20,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 from ..exitfile import Ending
 from ..spec.faults import SENTENCES, Reason
 from ..spec.lint import Refused
+from ..spec.parts import FreshPart
 from ..spec.plan import NodePlan
 
 
@@ -63,6 +65,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--port", type=int, help="free port on the first node; needed with --nodes")
     made.add_argument("--attempt", type=int, help="number of this attempt, the same on each node; without it: the next")
     made.add_argument("--resume", metavar="latest|STEP", help="go on from a complete checkpoint under --out")
+    made.add_argument(
+        "--fresh",
+        action="append",
+        choices=get_args(FreshPart),
+        help="begin this part of the checkpoint anew; repeatable",
+    )
     return made
 
 

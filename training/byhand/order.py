@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from ..spec import plan
 from ..spec.lint import Problem, Refused, parse_recipe
+from ..spec.parts import FreshPart
 from ..spec.plan import NodePlan, Target, plan_attempt
 from ..spec.reading import read_yaml
 from ..spec.recipe import Recipe
@@ -32,6 +33,7 @@ class Wanted:
     port: int | None = None
     attempt: int | None = None
     resume: str | None = None
+    fresh: list[FreshPart] | None = None
 
     @property
     def scratch(self) -> Path:
@@ -54,7 +56,7 @@ def planned(wanted: Wanted) -> Planned:
     Raises Refused, with every problem that can be seen at once. Touches nothing.
     """
     recipe = parse_recipe(read_yaml(_text(wanted.recipe)))
-    problems = _unheard(recipe)
+    problems = _unheard(recipe) + _unsaid(wanted)
     target = _kept(problems, lambda: target_of(recipe, wanted.recipe.absolute().parent))
     slots = _kept(problems, lambda: nodes.slots(wanted.scratch, wanted.processes, wanted.nodes, wanted.rank))
     if slots:
@@ -69,7 +71,7 @@ def planned(wanted: Wanted) -> Planned:
     assert found
     assert port
     assert number
-    launch = plan.Launch(RUN, number, port, "by-hand", found.place, nodes.environment())
+    launch = plan.Launch(RUN, number, port, "by-hand", found.place, nodes.environment(), tuple(wanted.fresh or ()))
     return Planned(plan_attempt(recipe, target, slots, launch)[wanted.rank], recipe, number, found.skipped)
 
 
@@ -79,6 +81,12 @@ def _unheard(recipe: Recipe) -> list[Problem]:
         return []
     fix = "Leave it out, and start it again with --resume latest."
     return [Problem("limits.restarts", "by hand nobody is there who restarts it", fix)]
+
+
+def _unsaid(wanted: Wanted) -> list[Problem]:
+    if not wanted.fresh or wanted.resume:
+        return []
+    return [Problem("--fresh", "without --resume every part begins anew", "Leave it out, or say what to go on from.")]
 
 
 def _kept(problems: list[Problem], check: Callable[[], T]) -> T | None:

@@ -14,7 +14,7 @@ class Checkpoints(Section):
     )
     keep: int = Field(3, ge=1, le=1000, description="Newest complete checkpoints kept per attempt.")
     asynchronous: bool = Field(
-        False, description="Train on while a checkpoint is written, from a copy of this rank's shard in host memory."
+        False, description="Train on while a checkpoint is written, from a copy of this rank's shards in host memory."
     )
     at_end: bool = Field(True, description="Save at the last step.")
     timeout_seconds: int = Field(
