@@ -8,6 +8,7 @@
 # make bench-save     what a save costs the step: sharded, asynchronous and full, beside cp
 # make prove-resume   a run killed ten times goes on exactly
 # make bench-watch    what being watched costs a training step
+# make gpu-check   what only a GPU can show, in under five minutes; installs nothing
 # make screenshots    docs/images, of a real run
 # SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
 
@@ -23,7 +24,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. In the order given, longest groups first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch prove-resume screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch prove-resume gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -86,6 +87,10 @@ prove-resume: $(VENV)/.tests
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)
+
+# On a GPU node that has its packages already, also where no network is.
+gpu-check:
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.gpu.check
 
 screenshots: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh

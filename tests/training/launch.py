@@ -44,11 +44,14 @@ class Launch:
     nodes: int = 2
     processes: int = 1
     shared: bool = False
+    accelerator: bool = False
     env: dict[str, str] = field(default_factory=dict)
 
     def plans(self, recipe: Recipe, attempt: int = 1, resume: tuple[int, int] | None = None) -> list[NodePlan]:
         slots = [
-            NodeSlot(f"n{n}", "127.0.0.1", sys.executable, str(self.scratch(n)), self.processes, accelerator=False)
+            NodeSlot(
+                f"n{n}", "127.0.0.1", sys.executable, str(self.scratch(n)), self.processes, accelerator=self.accelerator
+            )
             for n in range(self.nodes)
         ]
         target = Target(str(self.model), self.dataset, has_test=True)
