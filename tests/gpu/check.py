@@ -1,6 +1,7 @@
 """What only a GPU can show, as a table, in under five minutes: python -m tests.gpu.check
 
-On one GPU: FSDP1 and FSDP2 train the tiny model, save sharded, resume, export; attention, bf16, the paged optimizer.
+FSDP1 and FSDP2 train the tiny model, save sharded, resume, export; attention, bf16, the paged optimizer. One GPU will
+do, of which FSDP1 has nothing to save in shards; on two it has.
 Needs the node's packages (training/requirements.txt) and no network: the model is made in place. Exit status: 0
 where every row is ok or left out for a package that isn't there, 1 where one failed, 2 where nothing can be checked.
 """
@@ -22,13 +23,15 @@ def main() -> int:
     if why := obstacle():
         print(f"gpu-check: {why}", file=sys.stderr)
         return 2
+    import torch
+
     from .bench import Bench
     from .checks import checks
 
     print(place(), flush=True)
     rows = []
     with tempfile.TemporaryDirectory(prefix="shardboard-gpu-") as folder:
-        for row in checked(checks(Bench(Path(folder) / "bench", accelerator=True))):
+        for row in checked(checks(Bench(Path(folder) / "bench", gpus=torch.cuda.device_count()))):
             rows.append(row)
             print(row, flush=True)
     failed = sum(row.verdict == "failed" for row in rows)

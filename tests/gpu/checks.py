@@ -22,13 +22,13 @@ ROUNDED = 1e-2  # relative: bf16 beside fp32
 
 def checks(bench: Bench) -> list[Check]:
     """Return all checks that this place can make: FSDP1, the paged optimizer only on a GPU."""
-    versions = (1, 2) if bench.accelerator else (2,)
+    versions = (1, 2) if bench.gpus else (2,)
     found: list[Check] = []
     for version in versions:
         for text, check in (("trains", trains), ("sharded save", saves), ("resume", resumes), ("full export", exports)):
             found.append((f"FSDP{version}: {text}", functools.partial(check, bench, version)))
     found += [("bf16", lambda: bf16(bench)), ("attention", lambda: attention(bench))]
-    return [*found, ("paged optimizer", lambda: paged(bench))] if bench.accelerator else found
+    return [*found, ("paged optimizer", lambda: paged(bench))] if bench.gpus else found
 
 
 def asked(version: int, **more: Any) -> dict[str, Any]:
@@ -46,8 +46,15 @@ def _falling(trained: Trained) -> str:
     return f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {STEPS} steps"
 
 
+def _saved(bench: Bench, version: int) -> Trained:
+    """Return a training that has saved shards."""
+    if version == bench.ranks(version) == 1:
+        raise LeftOut("on one GPU FSDP1 shards nothing, and torch writes no sharded checkpoint of that")
+    return bench.trained(**asked(version))
+
+
 def saves(bench: Bench, version: int) -> str:
-    folder = bench.trained(**asked(version)).checkpoints / f"checkpoint-{SAVED}"
+    folder = _saved(bench, version).checkpoints / f"checkpoint-{SAVED}"
     if faults := checkpoints.faults(folder, hashes=True):
         raise Failed("; ".join(faults))
     shards = [name for name in checkpoints.file_names(folder) if name.endswith(".distcp")]
@@ -57,7 +64,7 @@ def saves(bench: Bench, version: int) -> str:
 
 
 def resumes(bench: Bench, version: int) -> str:
-    unbroken = {step: values for step, values in bench.trained(**asked(version)).curve.items() if step > SAVED}
+    unbroken = {step: values for step, values in _saved(bench, version).curve.items() if step > SAVED}
     found = bench.trained(resumed=True, **asked(version)).curve
     if found == unbroken:
         return f"steps {SAVED + 1} to {STEPS} equal the unbroken run's to the last digit"
@@ -79,7 +86,7 @@ def exports(bench: Bench, version: int) -> str:
     from training.export import cli
     from training.spec.job import ExportJob
 
-    trained = bench.trained(**asked(version))
+    trained = _saved(bench, version)
     out = bench.root / f"export{version}"
     job = ExportJob(
         checkpoint=str(trained.checkpoints / f"checkpoint-{STEPS}"),
@@ -109,7 +116,7 @@ def bf16(bench: Bench) -> str:
 
 def attention(bench: Bench) -> str:
     used = bench.trained(**asked(2)).started["attention"]
-    wanted = "flash_attention_2" if bench.accelerator and find_spec("flash_attn") else "sdpa"
+    wanted = "flash_attention_2" if bench.gpus and find_spec("flash_attn") else "sdpa"
     if used != wanted:
         raise Failed(f"{used} in place of {wanted}")
     return used if used != "sdpa" else "sdpa: flash_attn is not installed"
