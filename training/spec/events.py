@@ -26,7 +26,7 @@ class Kind(StrEnum):
     # world_size, nodes, total_steps, parameters, trainable, attention, resumed_from; master_dtype, compute_dtype,
     # reduce_dtype; units, wrapped: {class: count}; loading: slices | broadcast | accelerate, loading_seconds,
     # peak_ram: [bytes of each rank's host memory]; on GPUs also chip, chip_flops (its peak in 16-bit products, where
-    # known)
+    # known); of an adapter's run also method and base_dtype
     STARTED = "started"
     RESUMED = "resumed"  # step; name, saved_on, world_size (ranks), parts: {spec.parts.StatePart: Fate}, rows_again,
     #   skipped: [{name, node_rank, fault}]: newer checkpoints that are torn
