@@ -40,6 +40,7 @@ def stopped(attempt: Attempt) -> Run:  # noqa: F811
         ({"overrides": {"optimisation": {"learning_rate": 2}}}, "optimisation.learning_rate"),
         ({"overrides": {"optimisation": {"lerning_rate": 1}}}, "optimisation.lerning_rate"),
         ({"overrides": {"data": {"format": "text"}}}, "dataset"),
+        ({"overrides": {"data": {"format": "prompt-completion"}}}, "dataset"),
         ({"overrides": {"fsdp": {"version": 1}}}, "fsdp.version"),
         ({"overrides": {"model": {"name": "org/model"}}}, "model.name"),
         ({"overrides": {"model": {"revision": "main"}}}, "model.revision"),
