@@ -57,15 +57,18 @@ def test_sequences_equal_trls_own(
     rows = some(format, 1200)  # more than TRL packs at a time
     how = {"packing": True, "packing_strategy": packing} if packing else {"packing": False}
     only = "completion" if format == "prompt-completion" else "everything"
-    ours = prepare(
+    prepared = prepare(
         job(tmp_path, attempts.model, rows, format=format, max_length=LENGTH, train_on=only, **how), tokenizer
     )
     theirs = as_trl_does(tokenizer, rows, **how)
     columns = ["input_ids", "labels", *(["seq_lengths"] if packing == "bfd" else [])]
-    found = ours.train()
+    found = prepared.train()
     assert found.column_names == [*columns[:2], "rows", *columns[2:]]
     for name in columns:
         assert list(found[name]) == list(theirs[name])
+    if packing != "bfd":  # else a sequence has several firsts: below
+        trained = sum(label != IGNORED for labels in found["labels"] for label in labels[1:])
+        assert prepared.counts["train"].trained_tokens == trained
 
 
 def test_every_row_is_accounted_for(attempts: Attempts, tokenizer: Any, tmp_path: Path) -> None:
@@ -144,10 +147,13 @@ def test_the_end_token_is_trained_where_it_is_also_the_padding(
 
 def test_no_sample_learns_from_the_one_before_it(attempts: Attempts, tokenizer: Any, tmp_path: Path) -> None:
     rows = [{"messages": chat("why " * n, " thus" * n)} for n in range(1, 13)]
-    sequences = prepare(job(tmp_path, attempts.model, rows, packing=True, max_length=128), tokenizer).train()
+    prepared = prepare(job(tmp_path, attempts.model, rows, packing=True, max_length=128), tokenizer)
+    sequences = prepared.train()
+    collate = DataCollatorForLanguageModeling(pad_token_id=3, padding_free=True)
+    assert prepared.counts["train"].trained_tokens == int((collate(list(sequences))["labels"] != IGNORED).sum())
     row = max(sequences, key=lambda row: len(row["seq_lengths"]))
     assert len(row["seq_lengths"]) > 2
-    batch = DataCollatorForLanguageModeling(pad_token_id=3, padding_free=True)([row, row])
+    batch = collate([row, row])
     starts = batch["cu_seq_lens_q"][:-1].tolist()
     assert len(starts) == 2 * len(row["seq_lengths"]) == 2 * len(row["rows"])
     assert [n for n, label in enumerate(batch["labels"][0].tolist()) if label == IGNORED] == starts
