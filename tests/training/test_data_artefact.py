@@ -17,11 +17,12 @@ from transformers import AutoTokenizer
 
 from tests.training.attempts import Attempts
 from tests.training.launch import ROOT, events, of_kind
-from tests.training.tokens import CHATML, chat, job
+from tests.training.tokens import CHATML, TAGGED, chat, job
 from training.data.artefact import prepare
 from training.data.tokenise import heed_stop
 from training.data.tokenise import main as tokenise_here
 from training.endings import Ended
+from training.loading.tokenizer import load_tokenizer
 from training.spec.folder import JobFolder
 from training.spec.job import TrainJob
 from training.spec.lint import Refused
@@ -193,3 +194,11 @@ def test_the_command_says_why_it_failed_and_starts_nothing(attempts: Attempts, t
     (finished,) = of_kind(JobFolder(tmp_path), "finished")
     assert finished.data["reason"] == "data"
     assert "train.jsonl, line 1: it has no list `messages`" in finished.data["text"]
+
+
+def test_a_template_of_the_recipe_takes_the_place_of_the_models(attempts: Attempts, tmp_path: Path) -> None:
+    described = job(tmp_path, attempts.model, ROWS, template=TAGGED, train_on="assistant")
+    tokenizer = load_tokenizer(described)
+    assert tokenizer.chat_template == TAGGED
+    row = prepare(described, tokenizer).train()[0]
+    assert tokenizer.decode([label for label in row["labels"] if label != -100]) == "It is 0.<|im_end|>"
