@@ -1,4 +1,4 @@
-"""What a save costs the step: python -m tests.bench.save [--rounds 4] [--folder FOLDER]
+"""What a save costs the step: python -m tests.bench.save [--rounds 4]
 
 A Llama of 0.55 billion parameters in fp32 (2.2 GB), sharded over two ranks by FSDP2, is saved in turn as shards,
 as shards asynchronously, and whole by gathering to the first rank; then the files of a sharded save are copied
@@ -47,11 +47,14 @@ class Times:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.save")
     parser.add_argument("--rounds", type=int, default=4, help="saves of each way; the first only warms up")
+    parser.add_argument("--layers", type=int, default=16, help="16 make the 0.55 billion parameters")
     parser.add_argument("--folder", type=Path, help="where to save (default: a temporary folder)")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="shardboard-save-", dir=options.folder) as folder:
         context = multiprocessing.get_context("spawn")
-        ranks = [context.Process(target=_rank, args=(n, Path(folder), options.rounds)) for n in range(RANKS)]
+        ranks = [
+            context.Process(target=_rank, args=(n, Path(folder), options.rounds, options.layers)) for n in range(RANKS)
+        ]
         for rank in ranks:
             rank.start()
         for rank in ranks:
@@ -100,13 +103,13 @@ def _rate(times: Times, seconds: Sequence[float]) -> str:
     return f"{times.bytes / statistics.median(seconds) / 1e9:.2f} GB/s"
 
 
-def _rank(rank: int, folder: Path, rounds: int) -> None:
+def _rank(rank: int, folder: Path, rounds: int, layers: int) -> None:
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=RANKS)
-    bench = _Bench(rank, folder)
+    bench = _Bench(rank, folder, layers)
     for number in range(rounds):
         bench.round(number)
     if rank == 0:
@@ -117,7 +120,7 @@ def _rank(rank: int, folder: Path, rounds: int) -> None:
 class _Bench:
     """One rank's side: the model, two savers, and a loop that computes between saves."""
 
-    def __init__(self, rank: int, folder: Path):
+    def __init__(self, rank: int, folder: Path, layers: int):
         import torch
 
         from training.journal import Journal
@@ -132,7 +135,7 @@ class _Bench:
             way: Saver(str(folder / str(way)), 1, self.ranks, journal, asynchronous=way) for way in (False, True)
         }
         self.copies = HostCopies()
-        self.model = _model()
+        self.model = _model(layers)
         self.work = torch.randn(900, 900)
 
     def round(self, number: int) -> None:
@@ -205,8 +208,8 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _model() -> Any:
-    """Return 0.55 billion parameters in fp32, sharded layer by layer, with values that are no zeros."""
+def _model(layers: int) -> Any:
+    """Return a Llama in fp32, sharded layer by layer, with values that are no zeros."""
     import torch
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -216,7 +219,7 @@ def _model() -> Any:
         vocab_size=32000,
         hidden_size=1536,
         intermediate_size=4096,
-        num_hidden_layers=16,
+        num_hidden_layers=layers,
         num_attention_heads=12,
         num_key_value_heads=12,
         tie_word_embeddings=False,
