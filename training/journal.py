@@ -53,9 +53,9 @@ class Opened:
     size: int = -1
     seq: int = 0
 
-    def usable(self) -> bool:
-        """Tell whether it still is the file, and ours alone: a forked child would share our lock with us."""
-        return self.pid == os.getpid() and os.fstat(self.file).st_nlink > 0
+    def usable(self, path: Path) -> bool:
+        """Tell whether it still is the file at `path`, and ours alone: a forked child would share our lock with us."""
+        return self.pid == os.getpid() and path.exists() and os.path.samestat(os.fstat(self.file), path.stat())
 
 
 class Journal:
@@ -108,7 +108,7 @@ class Journal:
             fcntl.flock(opened.file, fcntl.LOCK_UN)
 
     def _open(self) -> Opened:
-        if self._opened is None or not self._opened.usable():
+        if self._opened is None or not self._opened.usable(self.path):
             self.close()
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             self._opened = Opened(file, os.getpid())
