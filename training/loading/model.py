@@ -63,6 +63,7 @@ def load_model(job: TrainJob, tokenizer: PreTrainedTokenizerBase, ranks: Ranks) 
             return Loaded(model, choice, timing)
         except Unfit as error:
             choice = fall_back(job, str(error))
+    _time_accelerates(timing)
     return Loaded(timing.spent_in(lambda: _by_the_library(job, config, ranks)), choice, timing)
 
 
@@ -173,3 +174,9 @@ def in_place_of_accelerate(load: Callable[[Any, dict[str, torch.Tensor], bool], 
 
     os.environ[RAM_EFFICIENT] = "true"
     fsdp_utils.fsdp2_load_full_state_dict = fsdp2_load_full_state_dict
+
+
+def _time_accelerates(timing: Timing) -> None:
+    """Have accelerate's own filling of shards under FSDP2 counted as loading."""
+    own = fsdp_utils.fsdp2_load_full_state_dict
+    fsdp_utils.fsdp2_load_full_state_dict = lambda *args, **options: timing.spent_in(lambda: own(*args, **options))
