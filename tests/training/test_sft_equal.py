@@ -58,6 +58,8 @@ def test_started_reports_what_is_so(attempts: Attempts) -> None:
 def test_phases_are_told(attempts: Attempts) -> None:
     phases = [e.data["name"] for e in of_kind(attempts.one_node.head, "phase")]
     assert phases[:3] == ["tokenising", "loading", "training"]
+    (told,) = of_kind(attempts.one_node.head, "data")  # by the job's first step, once for both ranks
+    assert (told.data["rows"], told.data["test"]["rows"], told.data["made"]) == (60, 6, True)
     assert "saving" in phases
 
 
