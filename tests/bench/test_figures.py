@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .figures import percentile, verdict
-from .watch import overheads
+from .watch import overheads, uncertainty
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.99, 198), (0.5, 100), (1.0, 200), (0.0, 1)])
@@ -30,3 +30,8 @@ def test_the_cost_of_being_watched_sets_neighbours_against_each_other() -> None:
     """The machine is twice as slow from the third block on; a block that is cut short is left out."""
     steps = [(True, 1.1), (True, 1.1), (False, 1.0), (False, 1.0), (False, 2.0), (False, 2.0), (True, 2.2), (True, 2.2)]
     assert overheads([*steps, (True, 9.0)], 2) == pytest.approx([10, 10])
+
+
+def test_a_median_of_scattered_pairs_is_uncertain() -> None:
+    assert uncertainty([1.0] * 20) == 0
+    assert uncertainty([-40.0, -20.0, 0.0, 20.0, 40.0] * 4) > 5

@@ -104,8 +104,12 @@ def told(found: dict[str, Any], options: argparse.Namespace, loads: Sequence[flo
     print(f"a step that is not watched: median {middle * 1e3:.1f} ms ({figures.spread([s * 1e3 for s in plain])})")
     print("in our callbacks on the first rank, with their waits for the other:", *spent(found["spent"], len(seen)))
     costs = overheads(steps, options.block)
-    low, _, high = statistics.quantiles(costs, n=4)
-    print(f"watched against not, {len(costs)} pairs of blocks: half of them between {low:+.2f} and {high:+.2f} %")
+    doubt = uncertainty(costs)
+    sharp = doubt <= GOAL_PERCENT
+    verdict = "sharp enough to tell: holds" if sharp else "too busy a machine to tell: falls short"
+    print(
+        f"{len(costs)} pairs of blocks, their median uncertain by {doubt:.2f} %; goal {GOAL_PERCENT:.2f} %: {verdict}"
+    )
     line, holds = figures.verdict("being watched", costs, GOAL_PERCENT, loads, unit="% of a step", digits=2)
     print(line)
     costs = overheads([(on, cpu) for on, _, cpu in found["steps"]], options.block)
@@ -113,7 +117,13 @@ def told(found: dict[str, Any], options: argparse.Namespace, loads: Sequence[flo
     processor = 100 * found["supervisor_seconds"] / sum(seen)
     line, light = figures.verdict("supervisor", [processor], SUPERVISOR_GOAL, loads, unit="% of a processor", digits=2)
     print(line)
-    return 0 if holds and light else 1
+    return 0 if holds and light and sharp else 1
+
+
+def uncertainty(values: Sequence[float]) -> float:
+    """Return the standard error of their median, had they a normal distribution as wide as their middle half."""
+    low, _, high = statistics.quantiles(values, n=4)
+    return 1.2533 * (high - low) / 1.349 / len(values) ** 0.5
 
 
 def spent(seconds: dict[str, float], steps: int) -> list[str]:
