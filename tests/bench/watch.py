@@ -107,9 +107,8 @@ def told(found: dict[str, Any], options: argparse.Namespace, loads: Sequence[flo
     doubt = uncertainty(costs)
     sharp = doubt <= GOAL_PERCENT
     verdict = "sharp enough to tell: holds" if sharp else "too busy a machine to tell: falls short"
-    print(
-        f"{len(costs)} pairs of blocks, their median uncertain by {doubt:.2f} %; goal {GOAL_PERCENT:.2f} %: {verdict}"
-    )
+    pairs = f"{len(costs)} pairs of blocks, their median uncertain by {doubt:.2f} %"
+    print(f"{pairs}; goal {GOAL_PERCENT:.2f} %: {verdict}")
     line, holds = figures.verdict("being watched", costs, GOAL_PERCENT, loads, unit="% of a step", digits=2)
     print(line)
     costs = overheads([(on, cpu) for on, _, cpu in found["steps"]], options.block)
