@@ -15,13 +15,14 @@ from webapp.fleet.ssh import SshError, Unreachable
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import ENDED, RunState
 
-from . import finish, lease
-from .claim import claim
-from .ending import End
-from .prepare import prepare
-from .start import start
-from .stop import stop
-from .watch import watch
+from . import lease
+from .end import finish
+from .end.ending import End
+from .end.stop import stop
+from .end.watch import watch
+from .launch.claim import claim
+from .launch.prepare import prepare
+from .launch.start import start
 
 log = logging.getLogger(__name__)
 # Each returns in how many seconds to look again; None: it has ended.

@@ -14,8 +14,9 @@ from training.spec.plan import training_argv
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Endpoint, Host, SshError
 
-from . import group, release
+from . import group
 from .group import Answer, Member
+from .launch import release
 
 SAME = ("torch", "transformers", "accelerate", "trl")  # a difference between nodes is refused
 NO_PYTHON = "Give the absolute path of a Python 3.11 or newer on that node."

@@ -11,7 +11,8 @@ from webapp import dispatch
 from webapp.runs.models import Attempt, Export
 from webapp.runs.states import EXPORT_ENDED, ON_NODES, RunState
 
-from . import finish, lease
+from . import lease
+from .end import finish
 
 AGAIN = timedelta(seconds=15)  # a look that was sent and got lost is sent again after this
 CLEAR_EVERY = timedelta(seconds=60)

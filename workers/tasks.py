@@ -7,8 +7,9 @@ from celery.signals import heartbeat_sent
 from webapp import dispatch
 from webapp.runs import heartbeat
 
-from . import advance, check, exporting, sweep
+from . import advance, check, sweep
 from .app import SWEEP, app
+from .export import exporting
 
 
 @app.task(name=dispatch.ADVANCE_RUN)

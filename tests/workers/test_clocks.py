@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from workers.clocks import lead
+from workers.end.clocks import lead
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from training.spec.envfile import MARK, parse
 from webapp.fleet.models import Node
 from webapp.runs import actions
 from webapp.runs.models import Attempt, Event, Run
-from workers import prepare
+from workers.launch import prepare
 
 SECRET = "hf_only_in_the_env_file"
 SETTINGS = {"HF_TOKEN": SECRET, "NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "=mlx5_0:1,mlx5_1"}

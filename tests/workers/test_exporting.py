@@ -14,7 +14,7 @@ from training.spec.folder import HOLD, hold_name
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Event, Export, Run, Stream
-from workers import exporting
+from workers.export import exporting
 
 
 @pytest.fixture

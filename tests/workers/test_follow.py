@@ -17,9 +17,10 @@ from training.spec.events import Event as Line
 from webapp.runs import journal, lifecycle, live
 from webapp.runs.models import Event, Placement, Run, Stream
 from webapp.runs.states import RunState
-from workers import follower as follower_module
-from workers import group, ingest, link, streams
-from workers.reader import reader_of
+from workers import group
+from workers.follow import follower as follower_module
+from workers.follow import ingest, link, streams
+from workers.follow.reader import reader_of
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from webapp.fleet.ssh import fingerprint, make_identity
 from webapp.runs import actions
 from webapp.runs.models import Run, Stream
 from webapp.runs.states import RunState
-from workers import advance, lease, prepare, release, shards
-from workers import start as starting
+from workers import advance, lease
+from workers.launch import prepare, release, shards
+from workers.launch import start as starting
 
 
 def starts(world: World) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from training.spec.faults import Reason as R
 from webapp.runs.states import RunState as S
-from workers import outcome
+from workers.end import outcome
 
 
 def history(*parts: tuple[R, float]) -> list[outcome.Exit]:

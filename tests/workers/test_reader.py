@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.spec.events import Event
-from workers.reader import LOG_BYTES, Batch, LogReader, Reader, fold, reader_of
+from workers.follow.reader import LOG_BYTES, Batch, LogReader, Reader, fold, reader_of
 
 
 def line(seq: int, **data: object) -> bytes:

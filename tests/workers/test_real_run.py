@@ -13,7 +13,7 @@ from training.samples import data, model
 from webapp.fleet.models import Node
 from webapp.runs import actions
 from webapp.runs.models import Export, Point, Run
-from workers import exporting
+from workers.export import exporting
 
 pytestmark = pytest.mark.ranks
 

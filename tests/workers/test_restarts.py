@@ -10,7 +10,8 @@ from django.utils import timezone
 from tests.workers.world import Following, World, stored_equals_written
 from webapp.fleet.models import Claim
 from webapp.runs.models import Attempt, Event, Run
-from workers import advance, finish
+from workers import advance
+from workers.end import finish
 
 
 def impatient(run: Run) -> None:

@@ -13,7 +13,9 @@ from tests.workers.world import Following, World, exits, stored_equals_written
 from webapp.fleet.models import Claim
 from webapp.runs import actions
 from webapp.runs.models import Attempt, Placement, Run
-from workers import advance, finish, start
+from workers import advance
+from workers.end import finish
+from workers.launch import start
 
 
 def asked_before(run: Run, seconds: float) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.workers.world import Following, World, stored_equals_written
 from webapp.runs.models import Placement, Run
-from workers import advance, finish, watch
+from workers import advance
+from workers.end import finish, watch
 
 
 def supervisor(world: World, run: Run, node: int) -> int:

@@ -24,7 +24,7 @@ from webapp.fleet.ssh import make_identity
 from webapp.runs import actions
 from webapp.runs.models import Event, ModelSource, Placement, Run, Stream
 from workers import advance
-from workers.follower import Follower
+from workers.follow.follower import Follower
 
 ROOT = Path(__file__).resolve().parents[2]
 GENEROUS = 120.0

@@ -17,8 +17,10 @@ from webapp.runs import actions, journal, lifecycle, reach
 from webapp.runs.models import Attempt, Placement, Run, Stream
 from webapp.runs.states import RunState
 
-from . import clocks, group, outcome, streams
-from .group import Answer, Member
+from .. import group
+from ..follow import streams
+from ..group import Answer, Member
+from . import clocks, outcome
 from .outcome import Exit, Verdict
 from .settle import Settled, settle
 

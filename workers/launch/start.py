@@ -14,9 +14,11 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Attempt, Placement, Run
 from webapp.runs.states import RunState
 
-from . import finish, group, streams, watch
-from .ending import End
-from .group import Answer, Member
+from .. import group
+from ..end import finish, watch
+from ..end.ending import End
+from ..follow import streams
+from ..group import Answer, Member
 
 LIMIT = timedelta(hours=2)  # a large model on a slow disk takes its time to load
 LOOK_SECONDS = 10.0

@@ -14,7 +14,7 @@ from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 from webapp.runs.waiting import ahead_of
 
-from .ending import End
+from ..end.ending import End
 
 WAIT_SECONDS = 10.0
 

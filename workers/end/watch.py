@@ -12,8 +12,9 @@ from webapp.fleet.ssh import Host, SshError
 from webapp.runs import reach
 from webapp.runs.models import Attempt, Event, Placement, Run
 
-from . import finish, group, outcome
-from .group import Answer, Member
+from .. import group
+from ..group import Answer, Member
+from . import finish, outcome
 
 LOOK_SECONDS = 15.0
 SILENCE = timedelta(seconds=30)  # a supervisor writes a sample a second

@@ -12,8 +12,9 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
-from . import finish, group, outcome
-from .group import Answer, Member
+from .. import group
+from ..group import Answer, Member
+from . import finish, outcome
 
 LOOK_SECONDS = 5.0
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from training.spec.folder import JobFolder
 from webapp.runs.models import Attempt, Export, Stream
 
-from .group import Member
+from ..group import Member
 
 
 def open_for_attempt(attempt: Attempt, members: Iterable[Member]) -> None:

@@ -23,9 +23,11 @@ from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
-from . import check, finish, group, release, shards
-from .ending import End
-from .group import Member
+from .. import check, group
+from ..end import finish
+from ..end.ending import End
+from ..group import Member
+from . import release, shards
 
 Hosts = dict[int, Host]
 

@@ -20,10 +20,14 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Event, Export
 from webapp.runs.states import EXPORT_ENDED, ExportState
 
-from . import finish, group, hold, lease, prepare, release, shards, streams, watch
-from .ending import End
-from .group import Member
-from .settle import Settled, settle
+from .. import group, lease
+from ..end import finish, watch
+from ..end.ending import End
+from ..end.settle import Settled, settle
+from ..follow import streams
+from ..group import Member
+from ..launch import prepare, release, shards
+from . import hold
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 15.0

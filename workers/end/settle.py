@@ -10,10 +10,10 @@ from asgiref.sync import sync_to_async
 from webapp.fleet.ssh import Host, SshError
 from webapp.runs.models import Stream
 
-from . import group
-from .group import Answer, Member
-from .ingest import store
-from .reader import reader_of
+from .. import group
+from ..follow.ingest import store
+from ..follow.reader import reader_of
+from ..group import Answer, Member
 
 OVER = frozenset({"ended", "lost", "absent", "ready"})
 

@@ -18,9 +18,9 @@ from training.spec.plan import NodeSlot
 from webapp.fleet.ssh import Host, NotThere, SshError
 from webapp.runs.models import Checkpoint
 
-from . import group
-from .ending import End
-from .group import Member
+from .. import group
+from ..end.ending import End
+from ..group import Member
 
 ROTATED = "the checkpoint was probably rotated away; choose a newer one"
 

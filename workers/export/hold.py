@@ -9,9 +9,9 @@ from webapp.fleet.ssh import Host
 from webapp.runs import journal
 from webapp.runs.models import Export
 
-from . import group
-from .group import Member
-from .shards import Source
+from .. import group
+from ..group import Member
+from ..launch.shards import Source
 
 
 def put(export: Export, source: Source) -> None:

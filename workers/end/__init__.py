@@ -1,0 +1,1 @@
+"""How a run ends: watched, stopped, proven gone, judged."""

@@ -1,0 +1,1 @@
+"""Exports, a job of one node each."""

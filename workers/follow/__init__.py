@@ -1,0 +1,1 @@
+"""What nodes write, line by line into rows: `python -m workers.follow`."""

@@ -1,0 +1,1 @@
+"""From the queue to training: nodes claimed, everything put there, supervisors started."""
