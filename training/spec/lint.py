@@ -11,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 
 from .foreign import answer
 from .recipe import Recipe
-from .unready import unready
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,9 @@ def _bounds(location: Sequence[str]) -> str:
 
 def problems_on(recipe: Recipe, *, accelerator: bool) -> list[Problem]:
     """Return what this recipe asks for that nodes of this kind can't give."""
-    found = [
-        Problem(name, "training does not do this yet", "Leave the field out: its default is what happens.")
-        for name in unready(recipe)
-    ]
     if accelerator:
-        return found
+        return []
+    found = []
     if recipe.fsdp.version == 1:
         found.append(Problem("fsdp.version", "FSDP1 needs a GPU and these nodes have none", "Set it to 2."))
     if recipe.method.kind == "qlora":
