@@ -15,13 +15,20 @@ import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
+# Until the first step one rank may rightly work alone while all others wait for it: a download, hashing a checkpoint,
+# tokenising, reading a large model from a slow disk. torch's own limit of 30 minutes would end the run for that. A
+# rank that dies closes its connection and ends the others at once, whatever the limit.
+LOADING_HOURS = 6.0
 
 
 class Ranks:
-    """This rank's place among all. Make it on every rank at once, when the process group is up."""
+    """This rank's place among all. Make it on every rank at once, when the process group is up.
 
-    def __init__(self, node_rank: int, local_rank: int):
-        self.group: Any = dist.new_group(backend="gloo")
+    `hours`: how long one waits for another; None: torch's own limit.
+    """
+
+    def __init__(self, node_rank: int, local_rank: int, *, hours: float | None = None):
+        self.group: Any = _group(None if hours is None else hours * 3600)
         self.rank = dist.get_rank()
         self.world_size = dist.get_world_size()
         self.node_rank = node_rank
@@ -34,7 +41,7 @@ class Ranks:
         """Return the same ranks with another group, for another thread or limit. All ranks must call."""
         self.gather(None)  # the limit holds for the group's making as well: all begin it together
         other = copy.copy(self)
-        other.group = dist.new_group(backend="gloo", timeout=None if seconds is None else timedelta(seconds=seconds))
+        other.group = _group(seconds)
         return other
 
     @property
@@ -81,6 +88,11 @@ class Ranks:
         rows = [torch.empty_like(mine) for _ in range(self.world_size)]
         dist.all_gather(rows, mine, group=self.group)  # a third of the time of gather(), which pickles
         return [[float(value) for value in found.tolist()] for found in rows]
+
+
+def _group(seconds: float | None) -> Any:
+    """Return a new group whose ranks wait `seconds` for each other; None: torch's own limit."""
+    return dist.new_group(backend="gloo", timeout=None if seconds is None else timedelta(seconds=seconds))
 
 
 def _named(text: str) -> list[int]:

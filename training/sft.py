@@ -29,7 +29,8 @@ from .loading.callback import Readback
 from .loading.model import load_model
 from .loading.place import place_model
 from .loading.tokenizer import load_tokenizer
-from .ranks import Ranks
+from .ranks import LOADING_HOURS, Ranks
+from .same import ROWS, check_same, meant
 from .saving.resume import find_resume
 from .saving.saver import Saver
 from .saving.watch import SaveWatch
@@ -76,13 +77,16 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     place_trackers(job.recipe.trackers, job.folder)
     tell(story, "loading")
     args = arguments(job, accelerator=accelerator)
-    ranks = Ranks(job.node_rank, args.local_process_index)
-    resume = find_resume(job, ranks)
+    patient = Ranks(job.node_rank, args.local_process_index, hours=LOADING_HOURS)
+    check_same(meant(job), patient)
+    ranks = patient.apart()
+    resume = find_resume(job, patient)
     saver = saver_for(job, ranks, journal)
-    job = place_model(job, ranks)
+    job = place_model(job, patient)
     tokenizer = load_tokenizer(job)
     rows = data.read(job, tokenizer, story)
-    loaded = load_model(job, tokenizer, ranks)
+    check_same({ROWS: rows.tokens.path.name}, patient)
+    loaded = load_model(job, tokenizer, patient)
     warn(story, [loaded.choice.why, lost(job.recipe.model)])
     model, watchers = method.prepared(loaded.model, job.recipe, ranks)
     known = facts(model, ranks) | method.facts(model, job.recipe)
