@@ -19,7 +19,7 @@ from .spec.lint import Problem, Refused
 ABSENT = "nothing"
 SHOWN = 60  # characters of a value
 PLACES = ("model.name", "data.train", "data.test")  # where a node has them; their content is compared elsewhere
-ROWS = "data"
+ROWS, MODEL = "data", "model"
 FIXES = {
     "attempt": "Give every node the same --attempt.",
     "resume_from": "Give every node the same --resume STEP, and bring the checkpoint to each.",
@@ -27,6 +27,7 @@ FIXES = {
     "nodes": "Give every node the same --nodes.",
     "test": "Give every node the rows to evaluate on, or none.",
     "code": "Put the same version of the training code on every node.",
+    MODEL: "Copy the first node's folder of the base model to every node.",
     ROWS: "Give every node the same rows, tokenizer, code and libraries.",
 }
 RECIPE = "Give every node the same recipe."

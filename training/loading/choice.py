@@ -10,6 +10,7 @@ from pathlib import Path
 from ..ranks import Ranks
 from ..spec.job import TrainJob
 from ..spec.lint import Problem, Refused
+from .identity import index_in, sampled
 from .stored import Unfit, weight_files
 from .together import together
 
@@ -48,7 +49,8 @@ def choose(job: TrainJob, ranks: Ranks) -> Choice:
     blind = next((rank for rank, listing in enumerate(seen) if listing != seen[0]), None)
     if blind is None:
         return Choice(Way.BROADCAST if asked == Way.BROADCAST else Way.SLICES)
-    what = f"rank {blind} does not see the same model files at {job.model} as rank 0"
+    odd = min(name for name, _ in seen[0].items() ^ seen[blind].items())
+    what = f"rank {blind} does not see the same model files at {job.model} as rank 0: {odd}"
     if asked == Way.SLICES:
         raise Refused([Problem(FIELD, what, "Copy the model there, or choose broadcast or auto.")])
     return Choice(Way.BROADCAST, what)
@@ -61,11 +63,13 @@ def fall_back(job: TrainJob, why: str) -> Choice:
     return Choice(Way.ACCELERATE, why)
 
 
-def _listing(folder: Path) -> dict[str, int]:
-    """Return the weight files with their sizes, as far as this rank may read them; none where there is no folder.
+def _listing(folder: Path) -> dict[str, str]:
+    """Return the weight files with a hash of samples of each, as far as this rank may read them.
 
-    Raises Unfit where there is a folder without such files, Refused where its index is broken.
+    None where there is no folder. Raises Unfit where there is a folder without such files, Refused where its index
+    is broken.
     """
     if not folder.is_dir():
         return {}
-    return {name: (folder / name).stat().st_size for name in weight_files(folder) if os.access(folder / name, os.R_OK)}
+    readable = [name for name in weight_files(folder) if os.access(folder / name, os.R_OK)]
+    return {name: sampled(folder / name) for name in readable} | (index_in(folder) if readable else {})

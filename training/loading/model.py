@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Pre
 from ..adapters.dtypes import base_dtype
 from ..adapters.quantise import check_plain, quantisation
 from ..ranks import Ranks
+from ..same import MODEL, check_same
 from ..spec.job import TrainJob
 from ..spec.recipe import Recipe
 from .attention import attention
@@ -28,6 +29,7 @@ from .choice import Choice, Way, choose, fall_back
 from .empty import empty_model
 from .equal import check_equal
 from .fits import check_fits
+from .identity import CONFIG, config_digest, model_digest
 from .names import check_keys, placed
 from .shards import Source, fill
 from .slices import Slices
@@ -42,11 +44,15 @@ RAM_EFFICIENT = "FSDP_CPU_RAM_EFFICIENT_LOADING"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model and how its weights get there. `timing` has it all when the model is sharded."""
+    """A model and how its weights get there. `timing` has it all when the model is sharded.
+
+    `identity`: which base model it is, as the first rank sees it.
+    """
 
     model: PreTrainedModel
     choice: Choice
     timing: Timing
+    identity: str
 
 
 def load_model(job: TrainJob, tokenizer: PreTrainedTokenizerBase, ranks: Ranks) -> Loaded:
@@ -56,15 +62,18 @@ def load_model(job: TrainJob, tokenizer: PreTrainedTokenizerBase, ranks: Ranks) 
     """
     timing = Timing()
     config = together(ranks, lambda: _checked_config(job, tokenizer))
+    check_same({MODEL: together(ranks, lambda: _config_of(job))}, ranks)
     choice = choose(job, ranks)
+    identity = together(ranks, lambda: model_digest(Path(job.model)) if ranks.is_main else "")
     if choice.way != Way.ACCELERATE:
         try:
             model = timing.spent_in(lambda: _without_weights(job, config, choice.way, ranks, timing))
-            return Loaded(model, choice, timing)
+            return Loaded(model, choice, timing, identity)
         except Unfit as error:
             choice = fall_back(job, str(error))
+    check_same({MODEL: together(ranks, lambda: model_digest(Path(job.model)))}, ranks)  # each node reads its own
     _time_accelerates(timing)
-    return Loaded(timing.spent_in(lambda: _by_the_library(job, config, ranks)), choice, timing)
+    return Loaded(timing.spent_in(lambda: _by_the_library(job, config, ranks)), choice, timing, identity)
 
 
 def _checked_config(job: TrainJob, tokenizer: PreTrainedTokenizerBase) -> Any:
@@ -72,6 +81,10 @@ def _checked_config(job: TrainJob, tokenizer: PreTrainedTokenizerBase) -> Any:
     check_plain(config)
     check_vocabulary(config, tokenizer, job.model)
     return config
+
+
+def _config_of(job: TrainJob) -> str:
+    return f"{CONFIG} {config_digest(Path(job.model), code=job.recipe.model.trust_remote_code)}"
 
 
 def dtype(recipe: Recipe) -> torch.dtype:

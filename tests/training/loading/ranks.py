@@ -55,6 +55,30 @@ def pickled(folder: Path, model: Path) -> None:
     torch.save(loaded.state_dict(), folder / "pytorch_model.bin")
 
 
+def tuned(folder: Path, model: Path) -> None:
+    """Write the same model with other values in one tensor: names, shapes and sizes stay."""
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(model, folder)
+    path = sorted(folder.glob("*.safetensors"))[-1]
+    weights, size = load_file(path), path.stat().st_size
+    name = max(weights, key=lambda name: weights[name].numel())
+    weights[name] += 1
+    save_file(weights, path, {"format": "pt"})
+    assert path.stat().st_size == size
+
+
+def configured(folder: Path, model: Path) -> None:
+    """Write the same model with another epsilon in its configuration."""
+    import shutil
+
+    shutil.copytree(model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 1e-3}))
+
+
 def run(out: Path) -> None:
     """Run every case in RANKS processes over gloo, forked from one that has paid for the imports."""
     port = free_port()
@@ -152,6 +176,14 @@ class Cases:
             **sharding(model),
         }
 
+    def refused(self, folder: Path) -> dict[str, Any]:
+        from training.spec.lint import Refused
+
+        try:
+            return self.trained(folder)
+        except Refused as error:
+            return {"said": str(error)}
+
     def _step(self, model: Any, optimizer: Any, number: int) -> list[str]:
         import torch
 
@@ -212,6 +244,12 @@ def _rank(out: Path) -> None:
             cases.run(f"{kind}-{way}", lambda kind=kind, way=way: cases.trained(out / kind, fsdp={"weights": way}))
     private = out / "tied" if cases.ranks.is_main else out / "nowhere"
     cases.run("head-only", lambda: cases.trained(private))
+    theirs = out / "tuned" if cases.ranks.rank == 1 else out / "untied"
+    cases.run("tuned", lambda: cases.trained(theirs))
+    theirs = out / "configured" if cases.ranks.rank == 1 else out / "untied"
+    cases.run("configured", lambda: cases.refused(theirs))
+    theirs = out / "tuned-pickled" if cases.ranks.rank == 1 else out / "pickled"
+    cases.run("tuned-pickled", lambda: cases.refused(theirs))
     cases.run("pickled", lambda: cases.trained(out / "pickled"))
     cases.run("buffer", lambda: cases.differing_buffer(out / "tied"))
     dist.destroy_process_group()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ def told(attempts: Attempts, tmp_path_factory: pytest.TempPathFactory) -> Any:
     for kind in ("tied", "untied"):
         ranks.build(out / kind, attempts.model, tied=kind == "tied")
     ranks.pickled(out / "pickled", out / "tied")
+    ranks.tuned(out / "tuned", out / "untied")
+    ranks.configured(out / "configured", out / "untied")
+    ranks.tuned(out / "tied-tuned", out / "tied")
+    ranks.pickled(out / "tuned-pickled", out / "tied-tuned")
     ranks.run(out)
     return lambda case: [json.loads((out / f"{case}-{rank}.json").read_text()) for rank in range(ranks.RANKS)]
 
@@ -57,6 +62,21 @@ def test_the_folder_on_the_head_alone_is_enough(told: Any) -> None:
     for theirs, ours in zip(told("tied-accelerate"), told("head-only"), strict=True):
         assert (ours["way"], ours["weights"], ours["steps"]) == ("broadcast", theirs["weights"], theirs["steps"])
     assert "rank 1 does not see the same model files" in told("head-only")[0]["why"]
+
+
+def test_a_fine_tune_on_another_node_is_not_mixed_in(told: Any) -> None:
+    """Its files have the same names and sizes; all ranks get the first one's."""
+    for theirs, ours in zip(told("untied-accelerate"), told("tuned"), strict=True):
+        assert (ours["way"], ours["weights"], ours["steps"]) == ("broadcast", theirs["weights"], theirs["steps"])
+    assert re.search(r"rank 1 does not see the same .* as rank 0: model-0000\d-of", told("tuned")[2]["why"])
+
+
+@pytest.mark.parametrize(("case", "found"), [("configured", "config.json "), ("tuned-pickled", "")])
+def test_what_each_node_reads_for_itself_has_to_be_the_same(told: Any, case: str, found: str) -> None:
+    for rank in told(case):
+        seen = f"{found}[0-9a-f]{{32}}"
+        way_out = "Copy the first node's folder of the base model to every node."
+        assert re.fullmatch(rf"model: node 1 has {seen} and node 0 has {seen}\. {way_out}", rank["said"])
 
 
 def test_weights_in_no_safetensors_file_are_loaded_by_accelerate_and_it_is_said(told: Any) -> None:
