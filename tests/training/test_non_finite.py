@@ -114,3 +114,6 @@ def test_it_goes_on_from_there_once_the_rows_are_mended(spoilt: Spoilt) -> None:
     found = curve(plans[0].folder)
     assert list(found) == [5, 6, 7, 8]
     assert all(math.isfinite(float(value)) for values in found.values() for value in values)
+    (resumed,) = of_kind(plans[0].folder, "resumed")
+    assert resumed.data["changed"] == ["data"]
+    assert any("was made with other tokens than these" in w.data["text"] for w in of_kind(plans[0].folder, "warning"))

@@ -14,6 +14,7 @@ from tests.training.attempts import Attempts
 from tests.training.launch import Launch, curve, of_kind, recipe
 from training.spec.folder import JobFolder
 from training.spec.plan import NodePlan
+from training.spec.recipe import Recipe
 
 pytestmark = pytest.mark.ranks
 RESHARDED = {
@@ -41,8 +42,10 @@ class Saved:
         return plans[0].folder, run([going_on(plan, place, **changes) for plan in plans])
 
 
-def asked(batch: int) -> object:
-    return recipe(optimisation={"per_device_batch": batch}, checkpoints={"every_steps": 3, "at_end": False})
+def asked(batch: int, epochs: float = 0.0) -> Recipe:
+    return recipe(
+        optimisation={"per_device_batch": batch, "epochs": epochs}, checkpoints={"every_steps": 3, "at_end": False}
+    )
 
 
 def run(plans: list[NodePlan]) -> list[int]:
@@ -77,6 +80,7 @@ def test_another_number_of_ranks_goes_on_in_place(saved: Saved, ranks: int, batc
     assert (resumed.step, resumed.data["saved_on"], resumed.data["world_size"]) == (3, 2, ranks)
     assert resumed.data["parts"] == RESHARDED
     assert resumed.data["rows_again"] == 0
+    assert resumed.data["changed"] == []
     unbroken = saved.plans[0].folder
     assert steps(folder) == {step: ids for step, ids in steps(unbroken).items() if step > 3}
     names = ("loss", "grad_norm", "learning_rate", "num_tokens")
@@ -98,16 +102,27 @@ def test_rows_that_are_no_whole_step_are_seen_again_and_said(saved: Saved) -> No
     assert found[4] == sorted(unbroken[3] + unbroken[4])
 
 
-def test_a_part_begun_anew_is_said_and_is(saved: Saved) -> None:
-    folder, codes = saved.on(2, 2, 5, fresh=("scheduler", "tokens", "data_position"))
+def test_a_part_begun_anew_is_said_and_is(saved: Saved, attempts: Attempts) -> None:
+    folder, codes = saved.on(2, 2, 5, fresh=("scheduler", "tokens", "data_position"), model=str(attempts.poisoned))
     assert codes == [0, 0], Path(folder.log).read_text()
     (resumed,) = of_kind(folder, "resumed")
+    assert resumed.data["changed"] == ["model"]  # its weights don't count: the checkpoint's do
+    texts = [warning.data["text"] for warning in of_kind(folder, "warning")]
+    assert "checkpoint-3 was made with another base model than this one" in texts
     anew = {part for part, fate in resumed.data["parts"].items() if fate == "fresh"}
     assert anew == {"scheduler", "tokens", "data_position"}
     names = ("learning_rate", "num_tokens")
     whole, part = curve(saved.plans[0].folder, names), curve(folder, names)
     assert part[4] == whole[1]
     assert steps(folder)[4] == steps(saved.plans[0].folder)[1]
+
+
+def test_passes_in_steps_of_another_size_are_refused(saved: Saved) -> None:
+    folder, codes = saved.on(2, 4, 7, recipe=asked(4, epochs=1.0))
+    assert codes == [1, 1]
+    (finished,) = of_kind(folder, "finished")
+    assert finished.data["reason"] == "configuration"
+    assert "optimisation.epochs: a step takes 8 rows and took 4 before checkpoint-3" in finished.data["text"]
 
 
 def test_a_flipped_byte_ends_it_for_the_checkpoints_sake(saved: Saved) -> None:

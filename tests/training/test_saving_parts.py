@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from training.endings import reason_for
 from training.saving.bad import BadCheckpoint
 from training.saving.position import Position, Stride, found_again
-from training.saving.progress import Progress, read
+from training.saving.progress import Origin, Progress, read
 from training.saving.restored import Resume, damaged, fates
 from training.spec.faults import Reason
+from training.spec.lint import Refused
 from training.spec.parts import Fate, StatePart
 
 FOLDER = Path("/runs/checkpoint-6")
@@ -66,7 +68,7 @@ def test_a_part_begins_anew_when_a_person_says_so() -> None:
     assert [part for part, was in found.items() if was == Fate.FRESH] == [StatePart.SCHEDULER, StatePart.TOKENS]
 
 
-def progress(**fields: int) -> Progress:
+def progress(**fields: Any) -> Progress:
     return Progress(**{"step": 6, "epoch": 1, "rows": 24, "rows_in_all": 60, "seed": 42, "tokens": 900, **fields})
 
 
@@ -95,7 +97,7 @@ def test_a_pass_that_ended_with_a_short_batch_is_done() -> None:
     assert found_again(progress(epoch=1, rows=0), stride) == (position, 0)
 
 
-def resume(**fields: int) -> Resume:
+def resume(**fields: Any) -> Resume:
     parts = dict.fromkeys(StatePart, Fate.RESTORED)
     return Resume(FOLDER, 6, 2, 2, parts, progress=progress(**fields))
 
@@ -106,6 +108,35 @@ def test_a_place_in_other_data_is_none(rows: int, seed: int, why: str) -> None:
     with pytest.raises(BadCheckpoint, match=why) as caught:
         resume().check_data(rows, seed)
     assert "fresh: [data_position]" in str(caught.value)
+
+
+def test_passes_are_not_counted_in_steps_of_two_sizes() -> None:
+    resume(rows_per_step=8).check_epochs(8)
+    with pytest.raises(Refused) as caught:
+        resume(rows_per_step=8).check_epochs(4)
+    (problem,) = caught.value.problems
+    assert problem.field == "optimisation.epochs"
+    assert problem.reason.startswith("a step takes 4 rows and took 8 before checkpoint-6")
+    assert problem.fix.endswith("that make 8, or set max_steps and no epochs.")
+
+
+def test_other_data_or_another_model_is_told() -> None:
+    was = resume(origin=Origin(data="a", model="b"))
+    assert was.changed(Origin(data="a", model="b")) == {}
+    assert was.changed(Origin(data="a", model="c")) == {
+        "model": "checkpoint-6 was made with another base model than this one"
+    }
+    assert list(was.changed(Origin(data="x", model="y"))) == ["data", "model"]
+
+
+def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """It can't be compared, and says nothing."""
+    text = '{"step": 6, "epoch": 1, "rows": 24, "rows_in_all": 60, "seed": 42, "tokens": 900}'
+    (tmp_path / "progress.json").write_text(text)
+    old = Resume(FOLDER, 6, 2, 4, dict.fromkeys(StatePart, Fate.RESTORED), progress=read(tmp_path))
+    assert old.progress == progress()
+    assert old.changed(Origin(data="a", model="b")) == {}
+    old.check_epochs(4)
 
 
 def test_what_cant_be_read_is_the_checkpoints_fault(tmp_path: Path) -> None:

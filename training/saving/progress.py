@@ -9,6 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 NAME = "progress.json"
 
 
+class Origin(BaseModel):
+    """What is trained on what, each by its hash. Empty: not known, as in a checkpoint of an earlier version."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: str = Field("", description="Name of the tokens' artefact.")
+    model: str = Field("", description="Which base model, see loading.identity.")
+
+
 class Progress(BaseModel):
     """Data position and token count at a step. A row is one of the data set as the ranks read it, packed or not."""
 
@@ -20,6 +29,8 @@ class Progress(BaseModel):
     rows_in_all: int = Field(ge=1, description="Rows of the data set.")
     seed: int = Field(description="Seed of the data's order.")
     tokens: int = Field(ge=0, description="Tokens trained on so far, over all ranks.")
+    rows_per_step: int = Field(0, ge=0, description="Rows of one optimizer step, over all ranks; 0: not known.")
+    origin: Origin = Origin()
 
 
 def read(folder: Path) -> Progress:

@@ -12,13 +12,17 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from ..endings import reason_for, sentence
 from ..spec.faults import Reason
-from ..spec.lint import Problem
+from ..spec.lint import Problem, Refused
 from ..spec.parts import Fate, StatePart
 from . import states
 from .bad import BadCheckpoint
-from .progress import NAME, Progress, Window
+from .progress import NAME, Origin, Progress, Window
 
 ANOTHER = "Choose another checkpoint."
+CHANGED = {
+    "data": "other tokens than these: rows, tokenizer, data settings or library versions have changed since",
+    "model": "another base model than this one",
+}
 UNSAID = (Reason.CONFIGURATION, Reason.RANK_FAILED)  # reasons that say nothing of what was being read
 
 
@@ -60,6 +64,26 @@ class Resume:
 
     def _no_place(self, reason: str) -> BadCheckpoint:
         return missing(self.folder, StatePart.DATA_POSITION, f"has no place in this data: {reason}")
+
+    def check_epochs(self, rows_per_step: int) -> None:
+        """Raise Refused where passes over the data would be counted in steps of two sizes.
+
+        The end and the schedule are reckoned in steps of this launch, and those taken are counted as they were.
+        """
+        then = self.progress.rows_per_step if self.progress else 0
+        if then and then != rows_per_step:
+            reason = f"a step takes {rows_per_step} rows and took {then} before {self.folder.name}"
+            fix = f"Choose ranks, per_device_batch and accumulation that make {then}, or set max_steps and no epochs."
+            raise Refused([Problem("optimisation.epochs", f"{reason}, so passes can't be told in steps", fix)])
+
+    def changed(self, now: Origin) -> dict[str, str]:
+        """Return in words what training goes on with that the checkpoint was not made with, by its name.
+
+        Told and not refused: rows may have been mended on purpose.
+        """
+        then = self.progress.origin if self.progress else Origin()
+        names = [n for n in CHANGED if getattr(then, n) and getattr(then, n) != getattr(now, n)]
+        return {n: f"{self.folder.name} was made with {CHANGED[n]}" for n in names}
 
     def told(self) -> dict[str, Any]:
         """Return the data of the event `resumed`."""

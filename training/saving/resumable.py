@@ -34,10 +34,11 @@ class Resumable(SFTTrainer):
     added up), counts in steps of a launch what another number of ranks counts differently, or stays silent.
     """
 
-    def __init__(self, *, saver: Saver, resume: Resume | None, **settings: Any):
+    def __init__(self, *, saver: Saver, resume: Resume | None, origin: progress.Origin, **settings: Any):
         super().__init__(**settings)
         self.saver = saver
         self.resume = resume
+        self.origin = origin
         self.position = Position()
         self.stride = Stride(1, 1, 1)
         self._copies = HostCopies() if saver.asynchronous else None
@@ -90,6 +91,8 @@ class Resumable(SFTTrainer):
             rows_in_all=rows_in_all,
             seed=self._seed,
             tokens=int(self._total_train_tokens),
+            rows_per_step=self.stride.rows * self.stride.accumulation,
+            origin=self.origin,
         )
 
     def _window(self) -> progress.Window:
@@ -180,7 +183,10 @@ class _TakesUp(TrainerCallback):
         self.trainer.take_up_window()
         saver, resume = self.trainer.saver, self.trainer.resume
         if resume and saver.ranks.is_main:
-            saver.journal.emit(Kind.RESUMED, state.global_step, **resume.told())
+            changed = resume.changed(self.trainer.origin)
+            saver.journal.emit(Kind.RESUMED, state.global_step, **resume.told(), changed=list(changed))
+            for text in changed.values():
+                saver.journal.emit(Kind.WARNING, state.global_step, text=text)
 
 
 def _random_state() -> dict[str, Any]:

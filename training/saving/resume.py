@@ -89,7 +89,7 @@ def _resume(job: TrainJob, folder: Path, step: int, torn: list[Skipped], ranks: 
     parts = fates(folder, names, saved_on, ranks.world_size, frozenset(job.fresh))
     _check_step(job, folder, step)
     same = saved_on == ranks.world_size and progress.window_name(ranks.rank) in names
-    return Resume(
+    resume = Resume(
         folder,
         step,
         saved_on,
@@ -99,6 +99,10 @@ def _resume(job: TrainJob, folder: Path, step: int, torn: list[Skipped], ranks: 
         progress.read(folder) if progress.NAME in names else None,
         progress.read_window(folder, ranks.rank) if same else None,
     )
+    how = job.recipe.optimisation
+    if how.epochs:
+        resume.check_epochs(how.per_device_batch * how.accumulation * ranks.world_size)
+    return resume
 
 
 def _manifests(folder: Path) -> Iterator[checkpoints.Manifest]:

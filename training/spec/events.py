@@ -29,7 +29,8 @@ class Kind(StrEnum):
     # known); of an adapter's run also method and base_dtype
     STARTED = "started"
     RESUMED = "resumed"  # step; name, saved_on, world_size (ranks), parts: {spec.parts.StatePart: Fate}, rows_again,
-    #   skipped: [{name, node_rank, fault}]: newer checkpoints that are torn
+    #   skipped: [{name, node_rank, fault}]: newer checkpoints that are torn; changed: [data, model] as far as they are
+    #   other ones than the checkpoint was made with, each told by a warning as well
     METRICS = "metrics"  # step; loss, learning_rate, grad_norm, and COSTS (all numbers)
     EVALUATION = "evaluation"  # step; loss, ...
     CHECKPOINT = "checkpoint"  # step; name, node_rank, nodes, world_size, bytes, files: one line per node
