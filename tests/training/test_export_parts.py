@@ -127,14 +127,6 @@ def test_too_little_room_is_told_in_bytes():
     assert reason_of(caught.value) == "disk_full"
 
 
-def test_memory_is_the_smaller_of_machine_and_control_group():
-    meminfo = "MemTotal:       100 kB\nMemAvailable:       50 kB\n"
-    assert space.memory_available(meminfo) == 51200
-    assert space.memory_available(meminfo, "40000\n", "10000\n") == 30000
-    assert space.memory_available(meminfo, "10000\n", "20000\n") == 0
-    assert space.memory_here() > 0
-
-
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

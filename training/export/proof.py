@@ -12,11 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ..memory import memory
 from ..spec.events import strict
 from ..spec.faults import Reason
 from ..spec.job import ExportJob
 from .outcome import Failure
-from .space import memory_here
 from .stop import heed
 
 NAME = "proof.json"
@@ -34,7 +34,7 @@ def prove(job: ExportJob, folder: Path, weight_bytes: int) -> dict[str, Any]:
         "job": job.model_dump(mode="json"),
         "folder": str(folder),
         "bytes": weight_bytes,
-        "memory": max(0, memory_here() - HEADROOM),
+        "memory": max(0, memory().available - HEADROOM),
     }
     result = _run(request, Path(job.events))
     failed = [check for check in result["checks"] if not check["passed"]]
