@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.namespaces import own_mounts
 from tests.training import sharded
+from tests.training.tokens import TAGGED
 from training.export import cli, proof, prove
 from training.export.outcome import Failure
 from training.spec.events import Event, parse
@@ -169,6 +170,17 @@ def test_the_proof_finds_another_tokenizer(exported, tmp_path):
     result = judged(exported, folder, tmp_path)
     assert failed(result) == "tokenizer"
     assert "differs from the base model's in chat" in result["checks"][-1]["detail"]
+
+
+@pytest.mark.parametrize("template", [TAGGED, "{{ raise_exception('begins with a system turn') }}"])
+def test_the_proof_finds_the_bases_template_in_place_of_the_trained_one(exported, tmp_path, template):
+    result = judged(exported.model_copy(update={"template": template}), Path(exported.out), tmp_path)
+    assert failed(result) == "tokenizer"
+    folder = shutil.copytree(exported.out, tmp_path / "right")
+    (folder / "chat_template.jinja").write_text(template)
+    assert all(
+        c["passed"] for c in judged(exported.model_copy(update={"template": template}), folder, tmp_path)["checks"]
+    )
 
 
 def test_a_model_larger_than_memory_is_not_loaded_and_the_proof_says_so(exported, tmp_path):

@@ -14,6 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from tests.training import sharded
+from tests.training.tokens import TAGGED
 from training.export import cli
 from training.spec.events import Event, Kind, parse
 from training.spec.job import ExportJob
@@ -42,8 +43,10 @@ def tied(export_job, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def untied(export_job, tmp_path_factory):
-    """An export in float32, which passes the smallest limit and so is in two files."""
-    job = export_job(tmp_path_factory.mktemp("untied"), "untied", dtype="float32", max_shard_bytes=1_100_000)
+    """An export in float32, which passes the smallest limit and so is in two files; trained with its own template."""
+    job = export_job(
+        tmp_path_factory.mktemp("untied"), "untied", dtype="float32", max_shard_bytes=1_100_000, template=TAGGED
+    )
     assert cli.run(job) == 0
     return job
 
@@ -106,6 +109,15 @@ def test_config_tokenizer_and_generation_config_come_along(tied):
     assert (folder / "chat_template.jinja").read_text() == (base / "chat_template.jinja").read_text()
     kept = json.loads((folder / "generation_config.json").read_text())
     assert (kept["temperature"], kept["do_sample"]) == (0.9, False)
+
+
+def test_the_template_that_was_trained_with_goes_along(untied):
+    folder = Path(untied.out)
+    assert (folder / "chat_template.jinja").read_text() == TAGGED
+    assert (Path(untied.model) / "chat_template.jinja").read_text() != TAGGED
+    told = json.loads((folder / "proof.json").read_text())["checks"][-1]
+    assert told["passed"]
+    assert told["detail"].endswith("with the chat template that was trained with")
 
 
 GENERATE = """

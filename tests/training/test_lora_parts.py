@@ -213,9 +213,13 @@ def test_gpt2_keeps_its_layers_the_other_way_round() -> None:
 
 
 def test_the_recipe_says_how_a_run_is_exported() -> None:
-    usual = {"trust_remote_code": False, "dtype": "bfloat16", "adapter": "none", "max_shard_bytes": 5_000_000_000}
+    usual = {
+        "trust_remote_code": False, "template": "", "dtype": "bfloat16", "adapter": "none",
+        "max_shard_bytes": 5_000_000_000,
+    }  # fmt: skip
     assert export_settings(recipe()) == usual
     assert export_settings(lora())["adapter"] == "merged"
+    assert export_settings(recipe(data={"template": "{{ messages }}"}))["template"] == "{{ messages }}"
     asked = recipe(
         method={"kind": "lora"}, export={"adapter": "adapter", "shard_gigabytes": 0.0015, "dtype": "float32"}
     )

@@ -16,9 +16,12 @@ from .outcome import refuse
 
 
 def load_tokenizer(job: ExportJob) -> Any:
-    """Return the base model's tokenizer; raise Refused where there is none to read."""
+    """Return the base model's tokenizer, with the chat template that was trained with.
+
+    Raises Refused where there is none to read.
+    """
     try:
-        return AutoTokenizer.from_pretrained(
+        tokenizer = AutoTokenizer.from_pretrained(
             job.model, revision=job.revision or None, trust_remote_code=job.trust_remote_code
         )
     except (OSError, ValueError) as error:
@@ -26,6 +29,9 @@ def load_tokenizer(job: ExportJob) -> Any:
         raise refuse(
             "model", f"no tokenizer can be read from {job.model}: {line}", "Name a whole model folder."
         ) from error
+    if job.template:
+        tokenizer.chat_template = job.template
+    return tokenizer
 
 
 def write(job: ExportJob, config: Any, tokenizer: Any, folder: Path) -> None:

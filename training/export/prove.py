@@ -4,7 +4,7 @@ The request is {job, folder, bytes, memory}. The checks, in order:
 load       AutoModelForCausalLM.from_pretrained finds no missing, unexpected or mismatched key; dtype as chosen
 forward    one forward pass gives finite logits
 compare    the same pass with the checkpoint's own tensors, loaded by torch.distributed.checkpoint, gives the same
-tokenizer  encodes, decodes and renders a chat like the base model's
+tokenizer  encodes, decodes and renders a chat like the base model's, with the chat template that was trained with
 A model larger than memory is not loaded; these two stand in for the first three:
 headers    names, shapes and dtypes in the files are as the config has them
 contents   every value in the files is the checkpoint's, converted
@@ -103,7 +103,9 @@ def _tokenizer(job: ExportJob, folder: Path, sheet: Sheet) -> None:
     differ = [name for name, value in wanted.items() if seen[name] != value]
     exact = "exactly" if seen["decoded"] == TEXT else "as the base model's does, which is not exactly"
     detail = f"differs from the base model's in {', '.join(differ)}" if differ else f"gives a text back {exact}"
-    chat = "with a chat template" if seen["chat"] else "without a chat template"
+    chat = "with a chat template" if seen["template"] else "without a chat template"
+    if job.template:
+        chat = "with the chat template that was trained with"
     sheet.add("tokenizer", not differ, f"{detail}; {chat}")
 
 
@@ -113,8 +115,16 @@ def _behaviour(tokenizer: Any) -> dict[str, Any]:
         "ids": ids,
         "decoded": tokenizer.decode(ids),
         "special tokens": tokenizer.special_tokens_map,
-        "chat": tokenizer.apply_chat_template(CHAT, tokenize=False) if tokenizer.chat_template else "",
+        "chat": _rendered(tokenizer) if tokenizer.chat_template else "",
+        "template": tokenizer.chat_template,
     }
+
+
+def _rendered(tokenizer: Any) -> str:
+    try:
+        return str(tokenizer.apply_chat_template(CHAT, tokenize=False))
+    except Exception as error:  # noqa: BLE001  a template is a program of its own, which may want other turns
+        return f"refused: {error}"
 
 
 if __name__ == "__main__":

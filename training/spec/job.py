@@ -67,6 +67,7 @@ class ExportJob(Part):
     model: str = Field(description="The base model: config, tokenizer, generation config.")
     revision: str = ""
     trust_remote_code: bool = False
+    template: str = Field("", description="Chat template trained with in place of the base's, which goes along.")
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     adapter: AdapterChoice = Field(
         "none", description="Of a checkpoint that holds an adapter: a model of its own, or the adapter alone."
@@ -80,6 +81,7 @@ def export_settings(recipe: Recipe) -> dict[str, Any]:
     """Return the fields of an ExportJob that the recipe alone decides."""
     return {
         "trust_remote_code": recipe.model.trust_remote_code,
+        "template": recipe.data.template,
         "dtype": recipe.export.dtype,
         "adapter": recipe.export.adapter if recipe.method.adapts else "none",
         "max_shard_bytes": round(recipe.export.shard_gigabytes * 1e9),
