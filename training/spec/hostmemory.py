@@ -4,6 +4,8 @@ What a rank holds beside its process, in bytes, for P parameters over W ranks an
 
 slices, broadcast   its shard, P m / W, where shards live in host memory; pieces in passing
 accelerate, FSDP2   1.5 P m on every rank (measured: 3.4 GB at P = 0.55 x 10^9, m = 4, from bf16 files)
+4-bit base          one tensor of the files on every rank: transformers reads, sends to the rank's own GPU and
+                    quantises tensor by tensor, and the bytes in the files are pages of a cache, not the process's
 FSDP1               1.25 P m on the first rank of a node, where loading is RAM-efficient; else on every rank
 
 Where shards live in host memory (no accelerator, or CPU offload), training adds to a trained shard its gradient and
@@ -18,6 +20,7 @@ from .lint import Problem
 from .recipe import Recipe
 
 PIECES = 100_000_000  # bytes in passing on a rank that reads and sends
+LARGEST = 4_300_000_000  # bytes of the largest tensor there may be: 128,256 tokens by 16,384, in bf16
 MOMENTS = 8  # bytes a trained parameter
 ACCELERATE = 1.5
 WHOLE = 1.25
@@ -44,6 +47,8 @@ def _loading(load: Load, recipe: Recipe) -> int:
     whole = load.parameters * _master_bytes(recipe)
     if load.way != "accelerate":
         return load.local_ranks * (PIECES + _shard(whole, load))
+    if recipe.method.kind == "qlora":
+        return load.local_ranks * (PIECES + min(2 * load.parameters, LARGEST))
     if recipe.fsdp.version == 2:
         return int(load.local_ranks * ACCELERATE * whole)
     once = recipe.fsdp.ram_efficient_loading and recipe.fsdp.sync_module_states

@@ -5,10 +5,20 @@ from __future__ import annotations
 import pytest
 
 from tests.training.launch import recipe
+from training.spec import presets
 from training.spec.hostmemory import Load, memory_problem, needed
 
 BILLION = 10**9
 GB = 10**9
+
+
+# parameters of what each preset is named after, and the memory of a node that it was written for
+NODES = {
+    "llama-2-70b": (68_976_648_192, 1000 * GB),
+    "llama-3.1-8b": (8_030_261_248, 1000 * GB),
+    "smollm2-135m": (134_515_008, 24 * GB),
+    "tiny": (5_000_000, 24 * GB),
+}
 
 
 def load(way: str, *, on_host: bool, parameters: int = 70 * BILLION, ranks: int = 8) -> Load:
@@ -46,6 +56,28 @@ def test_only_this_nodes_ranks_count() -> None:
 def test_bf16_masters_are_half() -> None:
     pure = recipe(precision="bf16", master_weights="bf16")
     assert needed(load("accelerate", on_host=False), pure) == 1680 * GB
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_preset_fits_on_the_node_that_it_was_written_for(name: str) -> None:
+    preset = presets.load(name)
+    how = preset.recipe
+    parameters, memory = next(node for model, node in NODES.items() if name.startswith(model))
+    way = "accelerate" if how.fsdp.version == 1 or how.method.kind == "qlora" else "slices"
+    on_host = memory == 24 * GB
+    ranks = preset.nodes * preset.processes if on_host else preset.processes  # the demo's nodes are one machine
+    trained = 0 if how.method.adapts else parameters
+    asked = Load(parameters, trained, preset.nodes * preset.processes, ranks, way, on_host)
+    assert memory_problem("n", needed(asked, how), memory, memory, way) is None
+
+
+def test_a_base_in_four_bits_is_never_whole_on_the_host() -> None:
+    for version in (1, 2):
+        four = recipe(method={"kind": "qlora"}, precision="bf16", fsdp={"version": version})
+        assert 8 * 4 * GB < needed(load("accelerate", on_host=False), four) < 8 * 4.5 * GB
+        assert needed(load("accelerate", on_host=False, parameters=BILLION), four) < 8 * 2.2 * GB
+    eight = recipe(method={"kind": "lora"}, precision="bf16")
+    assert needed(load("accelerate", on_host=False), eight) == 1680 * GB
 
 
 def test_the_refusal_says_what_is_needed_what_is_there_and_the_way_out() -> None:
