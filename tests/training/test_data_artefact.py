@@ -19,9 +19,11 @@ from tests.training.attempts import Attempts
 from tests.training.launch import ROOT, events, of_kind
 from tests.training.tokens import CHATML, TAGGED, chat, job
 from training.data.artefact import prepare
+from training.data.read import read
 from training.data.tokenise import heed_stop
 from training.data.tokenise import main as tokenise_here
 from training.endings import Ended
+from training.journal import Journal
 from training.loading.tokenizer import load_tokenizer
 from training.spec.folder import JobFolder
 from training.spec.job import TrainJob
@@ -202,3 +204,19 @@ def test_a_template_of_the_recipe_takes_the_place_of_the_models(attempts: Attemp
     assert tokenizer.chat_template == TAGGED
     row = prepare(described, tokenizer).train()[0]
     assert tokenizer.decode([label for label in row["labels"] if label != -100]) == "It is 0.<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    ("every", "share", "told"),
+    [(5, 0.0, "but there are no test rows"), (0, 0.2, "they are never evaluated on"), (5, 0.2, ""), (0, 0.0, "")],
+)
+def test_an_evaluation_that_nothing_comes_of_is_told(
+    attempts: Attempts, tokenizer: Any, tmp_path: Path, every: int, share: float, told: str
+) -> None:
+    asked = job(tmp_path, attempts.model, ROWS, test_share=share)
+    optimisation = asked.recipe.optimisation.model_copy(update={"evaluate_every": every})
+    asked = asked.model_copy(update={"recipe": asked.recipe.model_copy(update={"optimisation": optimisation})})
+    read(asked, tokenizer, Journal(asked.events))
+    texts = [event.data["text"] for event in of_kind(asked.folder, "warning")]
+    assert len(texts) == bool(told)
+    assert told in "".join(texts)

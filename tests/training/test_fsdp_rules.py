@@ -22,6 +22,8 @@ REFUSED = [
     ({"version": 1, "wrap_policy": "SIZE_BASED_WRAP", "wrap_classes": ["X"]}, "wrap_classes are not read"),
     ({"backward_prefetch": "NO_PREFETCH"}, "backward_prefetch is read by FSDP1 only"),
     ({"forward_prefetch": True}, "forward_prefetch is read by FSDP1 only"),
+    ({"version": 1, "weights": "slices"}, "weights is read by FSDP2 only"),
+    ({"wrap_parameters": 5}, "wrap_parameters is read with SIZE_BASED_WRAP only"),
 ]
 NO_GPU = {"ram_efficient_loading": False, "sync_module_states": False}  # the plugin asks for a GPU to sync
 GPUS = [NodeSlot("n", "10.0.0.1", "/py", "/s", 8, accelerator=True)]

@@ -13,6 +13,7 @@ from training.spec import presets
 from training.spec.lint import parse_recipe
 from training.spec.plan import Launch, plan_attempt
 from training.spec.recipe import Recipe
+from training.spec.sections.method import Method
 from webapp.runs import actions
 from webapp.runs.form_fields import COMMON
 from webapp.runs.forms import RunForm
@@ -217,6 +218,17 @@ def test_every_field_of_the_recipe_has_one_control_with_its_description(page: Cl
 def test_the_fields_say_the_whole_recipe(preset: str) -> None:
     recipe = presets.load(preset).recipe
     assert parse_recipe(laid_over({}, typed(recipe.model_dump(mode="json")))) == recipe
+
+
+def test_what_is_folded_away_is_the_default_again() -> None:
+    """Turned from QLoRA to full in the form: the adapter's fields are hidden, and no longer asked for."""
+    base = presets.load("llama-2-70b-qlora-1x8-a100").recipe.model_dump(mode="json")
+    assert (base["method"]["rank"], base["method"]["alpha"]) == (64, 16)
+    fields = typed(base) | {"method.kind": "full", "export.adapter": "adapter", "fsdp.forward_prefetch": "on"}
+    recipe = parse_recipe(laid_over(base, fields))
+    assert recipe.method == Method()
+    assert (recipe.export.adapter, recipe.fsdp.forward_prefetch) == ("merged", False)
+    assert recipe.optimisation.max_grad_norm == 0.3
 
 
 def test_lists_ticks_and_whole_numbers_become_what_the_recipe_wants() -> None:

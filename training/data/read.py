@@ -8,6 +8,7 @@ from typing import Any
 from ..journal import Journal, tail
 from ..spec.events import Kind
 from ..spec.job import TrainJob
+from ..spec.recipe import Recipe
 from .artefact import Prepared, prepare
 
 
@@ -23,15 +24,22 @@ def read(job: TrainJob, tokenizer: Any, story: Journal | None, pause: Callable[[
 
     prepared = prepare(job, tokenizer, pause, making)
     if story and not _told(story):
-        _tell(story, prepared)
+        _tell(story, prepared, job.recipe)
     return prepared
 
 
-def _tell(story: Journal, prepared: Prepared) -> None:
+def _tell(story: Journal, prepared: Prepared, recipe: Recipe) -> None:
     story.emit(Kind.DATA, **prepared.facts())
     for name, counts in prepared.counts.items():
         if counts.untrained:
             story.emit(Kind.WARNING, text=f"{name}: {counts.untrained_text}")
+    every = recipe.optimisation.evaluate_every
+    if every and "test" not in prepared.counts:
+        text = f"optimisation.evaluate_every is {every}, but there are no test rows: give some, or set data.test_share"
+        story.emit(Kind.WARNING, text=text)
+    if recipe.data.test_share and not every:
+        text = "rows are held out by data.test_share, but optimisation.evaluate_every is 0: they are never evaluated on"
+        story.emit(Kind.WARNING, text=text)
 
 
 def _told(story: Journal) -> bool:

@@ -59,6 +59,26 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
+    def the_version_can_do_it(self) -> Recipe:
+        if self.fsdp.version == 1 and self.checkpoints.asynchronous:
+            raise ValueError(
+                "checkpoints.asynchronous copies shards with a part of torch that knows FSDP2's alone; set it to false,"
+                " or fsdp.version to 2"
+            )
+        if self.fsdp.version == 2 and self.optimisation.optimizer.startswith("paged_"):
+            raise ValueError(
+                "a paged optimizer under FSDP2 is reported to end in illegal memory accesses in bitsandbytes; set"
+                " optimisation.optimizer to adamw_torch, or fsdp.version to 1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def an_adapter_is_there_to_export(self) -> Recipe:
+        if not self.method.adapts and self.export.changed("adapter"):
+            raise ValueError("export.adapter is of no use while method.kind is full; leave it out, or set kind to lora")
+        return self
+
+    @model_validator(mode="after")
     def what_is_exported_is_saved(self) -> Recipe:
         if self.export.at_end and not self.checkpoints.at_end:
             raise ValueError("export.at_end exports the last step's checkpoint; set checkpoints.at_end to true")

@@ -122,9 +122,13 @@ def typed(recipe: dict[str, Any]) -> dict[str, str]:
 
 
 def laid_over(base: dict[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return `base`, a nested recipe, with the typed `fields` in it."""
+    """Return `base`, a nested recipe, with the typed `fields` in it; one that is folded away is the default again.
+
+    The recipe refuses what it would not read, and nobody could mend a field that isn't shown.
+    """
+    usual = Recipe().model_dump(mode="json")
     for key, text in fields.items():
-        nested: Any = specs()[key].value(text)
+        nested: Any = specs()[key].value(text) if applies(key, fields) else _dig(usual, key)
         for part in reversed(key.split(".")):
             nested = {part: nested}
         base = merge(base, nested)
@@ -133,10 +137,8 @@ def laid_over(base: dict[str, Any], fields: Mapping[str, str]) -> dict[str, Any]
 
 def applies(key: str, fields: Mapping[str, str]) -> bool:
     """Tell whether the field means something beside the others."""
-    if key not in ONLY_WHEN:
-        return True
-    other, values = ONLY_WHEN[key]
-    return fields.get(other, "") in values
+    other, values = ONLY_WHEN.get(key, ("", ()))
+    return other not in fields or fields[other] in values
 
 
 def _dig(recipe: Any, key: str) -> Any:

@@ -8,7 +8,7 @@ NUMBERS = (int, float)
 
 
 class Section(BaseModel):
-    """A part of the recipe."""
+    """A part of the recipe. What would be accepted and then ignored is refused; forms and presets send defaults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -19,3 +19,7 @@ class Section(BaseModel):
         if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in NUMBERS:
             raise ValueError("Input should be a number")
         return value
+
+    def changed(self, *names: str) -> list[str]:
+        """Return which of these fields are not as the schema has them."""
+        return [name for name in names if getattr(self, name) != type(self).model_fields[name].default]

@@ -52,3 +52,13 @@ class Data(Section):
         if self.packing and self.packing_strategy == "wrapped" and self.format != "text":
             raise ValueError("packing_strategy wrapped lets samples see each other; set it to bfd, or format to text")
         return self
+
+    @model_validator(mode="after")
+    def what_is_given_is_read(self) -> Data:
+        if self.format != "messages" and self.template:
+            raise ValueError(f"template is not read with format {self.format}; leave it out, or set format to messages")
+        if self.format != "text" and self.changed("text_field"):
+            raise ValueError(f"text_field is not read with format {self.format}; leave it out, or set format to text")
+        if not self.packing and self.changed("packing_strategy"):
+            raise ValueError("packing_strategy is not read without packing; set packing to true, or leave it out")
+        return self

@@ -58,8 +58,13 @@ class Fsdp(Section):
     def version_has_it(self) -> Fsdp:
         if self.version == 2 and self.sharding in ("HYBRID_SHARD", "NO_SHARD"):
             raise ValueError(f"sharding {self.sharding} exists in FSDP1 only; set version to 1, or take FULL_SHARD")
-        if self.version == 2 and (field := next((name for name in FSDP1_ONLY if _asks(self, name)), None)):
-            raise ValueError(f"{field} is read by FSDP1 only; leave it out, or set version to 1")
+        if self.version == 2 and (given := self.changed(*FSDP1_ONLY)):
+            raise ValueError(f"{given[0]} is read by FSDP1 only; leave it out, or set version to 1")
+        if self.version == 1 and self.changed("weights"):
+            raise ValueError(
+                "weights is read by FSDP2 only: FSDP1 loads whole on a node's first rank, as ram_efficient_loading"
+                " says; leave it at auto, or set version to 2"
+            )
         return self
 
     @model_validator(mode="after")
@@ -77,8 +82,6 @@ class Fsdp(Section):
                 raise ValueError("SIZE_BASED_WRAP works with FSDP1 only; take TRANSFORMER_BASED_WRAP, or version 1")
             if self.wrap_classes:
                 raise ValueError("wrap_classes are not read with SIZE_BASED_WRAP; leave them empty")
+        elif self.changed("wrap_parameters"):
+            raise ValueError("wrap_parameters is read with SIZE_BASED_WRAP only; leave it out, or set wrap_policy")
         return self
-
-
-def _asks(fsdp: Fsdp, field: str) -> bool:
-    return bool(getattr(fsdp, field) != Fsdp.model_fields[field].default)

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from .base import Section
 
+ADAPTERS = ("rank", "alpha", "dropout", "target_modules", "modules_to_save", "rank_stabilised")
 ModuleName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,199}$")]
 
 
@@ -36,9 +37,12 @@ class Method(Section):
 
     @model_validator(mode="after")
     def each_kind_has_its_parameters(self) -> Method:
-        if self.kind == "full" and (self.target_modules or self.modules_to_save):
-            raise ValueError("target_modules and modules_to_save belong to an adapter; set kind to lora, or drop them")
-        if self.kind != "qlora" and (self.quantisation, self.double_quantisation) != ("nf4", True):
+        if self.kind == "full" and (given := self.changed(*ADAPTERS)):
+            raise ValueError(
+                f"{', '.join(given)}: of no use while kind is full, which trains every weight;"
+                " set kind to lora or qlora, or leave them out"
+            )
+        if self.kind != "qlora" and self.changed("quantisation", "double_quantisation"):
             raise ValueError(
                 "quantisation belongs to qlora; set kind to it: a 4-bit base learns through an adapter alone"
             )
