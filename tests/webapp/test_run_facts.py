@@ -73,7 +73,7 @@ def test_the_counts_of_the_data_and_what_a_resume_restored(page: Client, world: 
         "weights": "restored", "optimizer": "resharded", "data position": "fresh", "saved on": "2"
     }  # fmt: skip
     html = page.get(f"/runs/{feed.run.pk}/part/facts").content.decode()
-    assert "passed over: name checkpoint-6, node rank 1, fault no manifest" in html
+    assert "passed over: checkpoint-6 on node 1: no manifest" in html
 
 
 def test_an_open_page_asks_for_them_again(page: Client, world: World) -> None:

@@ -49,7 +49,7 @@ def test_each_part_is_the_same_on_the_page_and_alone(page: Client, world: World)
         part = page.get(f"/runs/{feed.run.pk}/part/{name}").content.decode()
         assert without_token(part) in without_token(whole), name
     assert page.get(f"/runs/{feed.run.pk}/part/nothing").status_code == 404
-    missing = page.get("/runs/99/")
+    missing = page.get(f"/runs/{feed.run.pk + 1}/")
     assert missing.status_code == 404
     assert "There is nothing at this address" in missing.content.decode()
 

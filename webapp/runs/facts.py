@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from training.spec.events import Kind
+from training.spec.parts import StatePart
 from webapp.show import NOTHING, figure, size, words
 
 from .digest import PROBLEM
@@ -91,13 +92,15 @@ KNOWN_ROWS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "made": ("made for this run", count),
 }
 
+PARTS = {str(part): part for part in StatePart}
+
 
 def panel(attempt: Attempt | None) -> Panel:
     """Return what the newest attempt's events say; groups without a fact are left out."""
     found: dict[str, list[Fact]] = {name: [] for name in GROUPS}
     if attempt is None:
         return Panel([])
-    for key, value in attempt.facts.items():
+    for key, value in ordered(attempt.facts, KNOWN):
         if value is not None:
             group, label, show = KNOWN.get(key, (MORE, words(key), count))
             found[group].append(_fact(label, value, show))
@@ -110,8 +113,13 @@ def panel(attempt: Attempt | None) -> Panel:
     return Panel([(name, facts) for name, facts in found.items() if facts], _skipped(resumed))
 
 
+def ordered(told: Mapping[str, Any], known: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the fields in the order of `known`, all others by name: PostgreSQL keeps no order of its own."""
+    return [(key, told[key]) for key in (*(k for k in known if k in told), *sorted(told.keys() - known.keys()))]
+
+
 def _rows(counts: Any) -> list[Fact]:
-    told = counts.items() if isinstance(counts, Mapping) else ()
+    told = ordered(counts, KNOWN_ROWS) if isinstance(counts, Mapping) else []
     known = ((key, value, KNOWN_ROWS.get(key, (words(key), count))) for key, value in told if value is not None)
     return [_fact(label, value, show) for _, value, (label, show) in known]
 
@@ -134,7 +142,7 @@ def text(value: Any, show: Callable[[Any], str] = count) -> str:
     if isinstance(value, int | float):
         return show(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{words(str(name))} {text(inner, show)}" for name, inner in value.items()) or NOTHING
+        return ", ".join(f"{words(str(name))} {text(inner, show)}" for name, inner in ordered(value, {})) or NOTHING
     if isinstance(value, list):
         return _of_ranks(value, show)
     return NOTHING if value is None or value == "" else str(value)[:200]
@@ -157,10 +165,19 @@ def _share_of_trained(facts: list[Fact], told: Mapping[str, Any]) -> None:
 def _restored(resumed: Mapping[str, Any]) -> list[Fact]:
     parts = resumed.get("parts")
     others = {key: value for key, value in resumed.items() if key not in ("parts", "skipped") and value is not None}
-    told = [Fact(words(str(part)), str(fate)) for part, fate in parts.items()] if isinstance(parts, Mapping) else []
-    return told + [_fact(words(key), value, count) for key, value in others.items()]
+    told = (
+        [Fact(words(str(part)), str(fate)) for part, fate in ordered(parts, PARTS)]
+        if isinstance(parts, Mapping)
+        else []
+    )
+    return told + [_fact(words(key), value, count) for key, value in ordered(others, {})]
 
 
 def _skipped(resumed: Mapping[str, Any]) -> list[str]:
     rows = resumed.get("skipped")
-    return [text(row) for row in rows] if isinstance(rows, list) else []
+    return [_torn(row) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _torn(row: Mapping[str, Any]) -> str:
+    name, node, fault = (text(row.get(key), str) for key in ("name", "node_rank", "fault"))
+    return f"{name} on node {node}: {fault}"
