@@ -52,7 +52,7 @@ def find(folder: JobFolder, outcome: Outcome) -> Ending:
     reason, text = finished(folder)
     if reason == Reason.STOPPED and not _asked(folder, outcome):
         reason, text = None, ""
-    if reason in (None, Reason.RANK_FAILED):
+    if reason in (None, Reason.RANK_FAILED) or (reason == Reason.PEER_ENDED and not outcome.ended_by_us):
         reason, text = _evidence(folder, outcome, text)
     assert reason is not None
     return Ending(reason, text, outcome.code, outcome.signal)

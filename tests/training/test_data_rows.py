@@ -66,6 +66,8 @@ def test_a_prompt_and_its_completion_are_read(tmp_path: Path) -> None:
         ('{"messages": []}', "line 2: it has no list `messages`"),
         ('{"messages": ["x"]}', "line 2: a turn in `messages` is no object"),
         ('{"messages": [{"role": "user", "content": 42}]}', "line 2: `content` should be text, found int"),
+        ('{"messages": ' + "[" * 100_000, "line 2: it is nested too deeply"),
+        ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "line 2: `content` holds half of a character"),
         ('{"messages": [{"content": "x"}]}', "line 2: `role` should be text, found nothing"),
     ],
 )

@@ -65,6 +65,16 @@ def test_aliases_are_refused() -> None:
         read_yaml("a: &a [x, x]\nb: [*a, *a]\n")
 
 
+@pytest.mark.parametrize("text", ["? [a, b]\n: 1", "? {a: 1}\n: 1", f"a: 1{':59' * 3000}.5"])
+def test_what_no_mapping_of_fields_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match="recipe: "):
+        read_yaml(text)
+
+
+def test_a_number_too_long_to_print_is_refused() -> None:
+    assert "a very long number" in refused({"optimisation": {"max_steps": 16**6000}}).reason
+
+
 def test_a_recipe_reads_back_what_it_writes() -> None:
     recipe = parse_recipe({"optimisation": {"betas": [0.9, 0.95], "learning_rate": 1e-5}, "precision": "fp32"})
     assert parse_recipe(read_yaml(recipe.to_yaml())) == recipe

@@ -89,8 +89,9 @@ def test_a_save_that_nobody_asked_for_is_not_a_stop(folder: JobFolder) -> None:
     assert found(folder, "", Outcome(None, 9))[0] == "stopped"
 
 
-def test_a_rank_that_lost_its_neighbour_does_not_hide_the_killed_one(folder: JobFolder) -> None:
-    Journal(Path(folder.events)).emit("finished", 3, reason="rank_failed", text="Connection closed by peer")
+@pytest.mark.parametrize("said", ["rank_failed", "peer_ended"])
+def test_a_rank_that_lost_its_neighbour_does_not_hide_the_killed_one(folder: JobFolder, said: str) -> None:
+    Journal(Path(folder.events)).emit("finished", 3, reason=said, text="Connection closed by peer")
     log = ELASTIC.format(code=-9)
     assert found(folder, log, Outcome(1, None))[0] == "killed_by_host"
     own = traceback("ValueError: bad row", "[rank1]: ")
@@ -100,6 +101,13 @@ def test_a_rank_that_lost_its_neighbour_does_not_hide_the_killed_one(folder: Job
 def test_a_rank_that_only_lost_its_neighbour_says_so(folder: JobFolder) -> None:
     line = "RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:231."
     assert found(folder, traceback(line, "[rank0]: "), Outcome(1, None)) == ("peer_ended", line)
+
+
+def test_a_node_that_only_lost_another_one_says_so(folder: JobFolder) -> None:
+    Journal(Path(folder.events)).emit("finished", 3, reason="peer_ended", text="Connection closed by peer")
+    told = ("peer_ended", "Connection closed by peer")
+    assert found(folder, ELASTIC.format(code=1) + LAUNCHER, Outcome(1, None)) == told
+    assert found(folder, "", Outcome(None, 9, ended_by_us=True)) == told
 
 
 def test_what_we_ended_is_not_the_hosts_doing(folder: JobFolder) -> None:

@@ -124,7 +124,7 @@ def target_of(recipe: Recipe, folder: Path) -> Target:
 def _model(name: str, folder: Path) -> str:
     if not name:
         raise Refused([Problem("model.name", "it is empty", "Name the base model: a folder, or a hub id.")])
-    place = folder / Path(name).expanduser()
+    place = _place("model.name", name, folder)
     if (place / "config.json").is_file():
         return str(place.resolve())
     if place.exists():
@@ -137,9 +137,19 @@ def _model(name: str, folder: Path) -> str:
 def _rows(field: str, name: str, folder: Path) -> str:
     if not name:
         raise Refused([Problem(field, "it is empty", "Name a JSON Lines file of rows.")])
-    place = folder / Path(name).expanduser()
+    place = _place(field, name, folder)
     if not place.is_file():
         raise Refused([Problem(field, f"there is no file {place}", "Name a JSON Lines file of rows.")])
     if not place.stat().st_size:
         raise Refused([Problem(field, f"{place} is empty", "Name a file that holds rows.")])
     return str(place.resolve())
+
+
+def _place(field: str, name: str, folder: Path) -> Path:
+    """Return the path that `name` stands for, there or not. Raises Refused where it can be none."""
+    try:
+        place = folder / Path(name).expanduser()
+        place.exists()
+    except (OSError, RuntimeError) as error:  # too long, no right to look, a home of nobody
+        raise Refused([Problem(field, f"it can't be looked at: {error}", "Name another path.")]) from None
+    return place

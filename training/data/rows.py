@@ -53,6 +53,8 @@ def _decoded(path: str, number: int, line: bytes) -> Row:
         raise bad(path, number, f"byte {error.start + 1} is not UTF-8", "Save the file as UTF-8.") from None
     except ValueError as error:
         raise bad(path, number, f"it is not JSON: {error}", "Write one JSON object a line.") from None
+    except RecursionError:
+        raise bad(path, number, "it is nested too deeply", "Write one JSON object a line.") from None
     if not isinstance(row, dict):
         raise bad(path, number, f"expected an object, found {type(row).__name__}", "Write one JSON object a line.")
     return row
@@ -72,6 +74,10 @@ def _string(path: str, number: int, row: Row, field: str) -> str:
     if not isinstance(value, str):
         found = "nothing" if value is None else type(value).__name__
         raise bad(path, number, f"`{field}` should be text, found {found}", "Mend the row or leave it out.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # JSON may write one half alone, which no tokenizer takes
+        raise bad(path, number, f"`{field}` holds half of a character", "Mend the row or leave it out.") from None
     return value
 
 

@@ -21,6 +21,7 @@ from ..adapters.quantise import check_plain, quantisation
 from ..ranks import Ranks
 from ..same import MODEL, check_same
 from ..spec.job import TrainJob
+from ..spec.lint import Problem, Refused
 from ..spec.recipe import Recipe
 from .attention import attention
 from .broadcast import FromHead
@@ -77,7 +78,11 @@ def load_model(job: TrainJob, tokenizer: PreTrainedTokenizerBase, ranks: Ranks) 
 
 
 def _checked_config(job: TrainJob, tokenizer: PreTrainedTokenizerBase) -> Any:
-    config = AutoConfig.from_pretrained(job.model, **source(job))
+    try:
+        config = AutoConfig.from_pretrained(job.model, **source(job))
+    except ValueError as error:  # of no kind that is known, or one that brings its own code
+        why = f"its config can't be read: {' '.join(str(error).split())[:300]}"
+        raise Refused([Problem("model", why, "Copy the model again, whole, or name another.")]) from error
     check_plain(config)
     check_vocabulary(config, tokenizer, job.model)
     return config

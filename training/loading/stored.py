@@ -96,7 +96,7 @@ def read_header(path: Path) -> dict[str, Stored]:
         return {name: _stored(path, name, entry, 8 + length, size) for name, entry in entries.items()}
     except FileNotFoundError:
         raise _broken(path, "it is named by the index and is not there") from None
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, struct.error) as error:
         raise _broken(path, f"its header can't be read ({error})") from None
 
 

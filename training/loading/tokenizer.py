@@ -11,8 +11,12 @@ from ..spec.lint import Problem, Refused
 
 
 def load_tokenizer(job: TrainJob) -> PreTrainedTokenizerBase:
-    """Return the model's tokenizer; raise Refused where it can't render this data."""
-    tokenizer = AutoTokenizer.from_pretrained(job.model, **source(job))
+    """Return the model's tokenizer; raise Refused where there is none or it can't render this data."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(job.model, **source(job))
+    except Exception as error:  # a torn config or tokenizer raises whatever it comes across
+        why = f"its config or tokenizer can't be read: {' '.join(str(error).split())[:300]}"
+        raise Refused([Problem("model", why, "Copy the model again, whole, or name another.")]) from error
     if job.recipe.data.template:
         tokenizer.chat_template = job.recipe.data.template
     if job.recipe.data.format == "messages" and not tokenizer.chat_template:

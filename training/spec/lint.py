@@ -52,7 +52,10 @@ def _problem(error: Any) -> Problem:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python prints no number of thousands of digits
+        text = "a very long number"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

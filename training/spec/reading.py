@@ -41,7 +41,9 @@ def read_yaml(text: str) -> dict[str, Any]:
         raise Refused([Problem("recipe", reason, WAY_OUT)]) from None
     except RecursionError:
         raise Refused([Problem("recipe", "it is nested too deeply", "Begin from a preset.")]) from None
-    except ValueError as error:  # a day that no month has, a number of thousands of digits
+    except TypeError:
+        raise Refused([Problem("recipe", "a field's name is a list or a mapping", WAY_OUT)]) from None
+    except (ValueError, OverflowError) as error:  # a day that no month has, a number of thousands of digits
         raise Refused([Problem("recipe", f"it holds a value that can't be read: {error}", WAY_OUT)]) from None
     if not isinstance(found, dict):
         raise Refused([Problem("recipe", "it is not a mapping of fields", "Write `section:` and its fields beneath.")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def test_messages_need_a_chat_template(attempts: Attempts, tmp_path: Path) -> No
     with pytest.raises(Refused, match="no chat template"):
         load_tokenizer(job(tmp_path))
     assert load_tokenizer(job(tmp_path, data={"format": "text"}))
+
+
+@pytest.mark.parametrize(("name", "content"), [("config.json", "{"), ("config.json", "[]"), ("tokenizer.json", "{")])
+def test_a_torn_folder_is_refused(attempts: Attempts, tmp_path: Path, name: str, content: str) -> None:
+    broken = Path(shutil.copytree(attempts.model, tmp_path / "model"))
+    (broken / name).write_text(content)
+    with pytest.raises(Refused, match="model: its config or tokenizer can't be read"):
+        load_tokenizer(job(broken))
 
 
 def test_a_tokenizer_larger_than_the_model_is_refused(attempts: Attempts) -> None:

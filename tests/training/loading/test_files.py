@@ -80,7 +80,12 @@ def test_a_header_that_lies_is_refused(tmp_path: Path, entry: object, said: str)
         read_header(tmp_path / "a.safetensors")
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 8, struct.pack("<Q", 4) + b"nope", struct.pack("<Q", 99) + b"{}"])
+DEEP = struct.pack("<Q", 100_000) + b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff" * 8, struct.pack("<Q", 4) + b"nope", struct.pack("<Q", 99) + b"{}", DEEP]
+)
 def test_what_is_no_such_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.safetensors").write_bytes(content)
     with pytest.raises(Refused, match="its header can't be read"):
