@@ -1,6 +1,7 @@
-"""Say whether this node can train: python -m training preflight --scratch DIR
+"""Say whether this node can train: python -m training preflight --scratch DIR [--model DIR]
 
-Prints one JSON object: what is here, and `problems`, each with the field, the reason and the way out. Runs with
+Prints one JSON object: what is here, and `problems`, each with the field, the reason and the way out; with a model's
+folder also how many parameters it holds (`model_parameters`, null where its files don't tell). Runs with
 the standard library alone, on any Python from 3.8 on, so that a bare node gets an answer and not a traceback.
 """
 
@@ -24,6 +25,7 @@ from typing import Any
 
 from .interfaces import interfaces
 from .memory import memory
+from .modelfacts import parameters
 
 PYTHON = (3, 11)
 # name in the answer: distribution. The needed ones are a problem when missing; the others are a choice.
@@ -49,7 +51,12 @@ def main(argv: list[str]) -> int:
     """Print the answer; 0 even with problems: they are the answer."""
     parser = argparse.ArgumentParser(prog="python -m training preflight", description="Can this node train?")
     parser.add_argument("--scratch", type=Path, required=True, help="the node's scratch folder; made where missing")
-    print(json.dumps(preflight(parser.parse_args(argv).scratch)))
+    parser.add_argument("--model", type=Path, help="folder of the model that is to be trained")
+    args = parser.parse_args(argv)
+    answer = preflight(args.scratch)
+    if args.model:
+        answer["model_parameters"] = parameters(args.model)
+    print(json.dumps(answer))
     return 0
 
 

@@ -22,9 +22,10 @@ SAME = ("torch", "transformers", "accelerate", "trl")  # a difference between no
 NO_PYTHON = "Give the absolute path of a Python 3.11 or newer on that node."
 
 
-async def ask(member: Member, host: Host) -> Answer:
-    """Return what `preflight` says; a node without Python says it through `problems` as well."""
-    argv = training_argv(member.slot, member.release, "preflight", "--scratch", member.slot.scratch)
+async def ask(member: Member, host: Host, model: str = "") -> Answer:
+    """Return what `preflight` says, of a model's folder as well; a node without Python says it through `problems`."""
+    about = ("--model", model) if model.startswith("/") else ()
+    argv = training_argv(member.slot, member.release, "preflight", "--scratch", member.slot.scratch, *about)
     result = await host.run(argv)
     if result.code == 0:
         return group.answer(member, result.out)

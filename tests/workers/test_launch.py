@@ -87,6 +87,19 @@ def test_a_model_that_is_not_there_is_refused(world: World) -> None:
     assert "Copy the model" in run.reason_text
 
 
+def test_a_model_that_does_not_fit_into_memory_is_refused_before_anything_starts(world: World) -> None:
+    header = json.dumps({"w": {"dtype": "BF16", "shape": [10_000_000, 1_000_000], "data_offsets": [0, 0]}}).encode()
+    file = world.folder / "model" / "model.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    run = at(world, world.run(), "failed")
+    assert run.reason == "preflight"
+    for name in ("n0", "n1"):
+        assert f"needs 80000.0 GB on node {name}, node has " in run.reason_text
+    assert "Take more nodes, or a smaller model." in run.reason_text
+    assert starts(world) == []
+    assert not (Path(world.nodes[0].scratch) / "datasets").exists()
+
+
 def test_a_data_set_that_vanished_here_is_refused(world: World) -> None:
     (world.version.folder / "train.jsonl").unlink()
     run = at(world, world.run(), "failed")

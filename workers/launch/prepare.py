@@ -18,6 +18,7 @@ from training.spec.envfile import dump
 from training.spec.faults import Reason
 from training.spec.lint import Problem, Refused
 from training.spec.plan import Launch, NodePlan, plan_attempt
+from training.spec.recipe import Recipe
 from webapp.fleet.ssh import CommandFailed, DiskFull, Host
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
@@ -27,7 +28,7 @@ from .. import check, group
 from ..end import finish
 from ..end.ending import End
 from ..group import Member
-from . import release, shards
+from . import fits, release, shards
 
 Hosts = dict[int, Host]
 
@@ -36,6 +37,7 @@ Hosts = dict[int, Host]
 class Needs:
     """What a run needs on every node. `files`: of the data set, here, with sizes in bytes; `model`: as nodes see it."""
 
+    recipe: Recipe
     model: str
     digest: str
     files: Mapping[Path, int]
@@ -52,7 +54,7 @@ def prepare(run: Run, attempt: Attempt) -> float:
         finish.clear(old)
     members = group.of_attempt(attempt)
     source = shards.source_of(attempt.resume_from) if attempt.resume_from else None
-    needs = Needs(run.model.location, run.dataset.digest, files_of(run.dataset.folder), source)
+    needs = Needs(run.parsed_recipe(), run.model.location, run.dataset.digest, files_of(run.dataset.folder), source)
     attempt.port = async_to_sync(_on_nodes)(members, needs)
     plans = _plans(run, attempt, members)
     async_to_sync(put_plans)(members, plans)
@@ -69,7 +71,7 @@ async def _on_nodes(members: list[Member], needs: Needs) -> int:
     async with AsyncExitStack() as stack:
         hosts = await group.connect_all(members, stack)
         await asyncio.gather(*(put_release(m, hosts[m.rank]) for m in members))
-        await _preflight(members, hosts, needs.model)
+        await _preflight(members, hosts, needs)
         await asyncio.gather(*(put_dataset(m, hosts[m.rank], needs.digest, needs.files) for m in members))
         if source := needs.source:
             targets = [shards.Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in members]
@@ -89,9 +91,10 @@ async def put_release(member: Member, host: Host) -> None:
         raise End(Reason.PREFLIGHT, f"node {member.name}: {problem}") from error
 
 
-async def _preflight(members: list[Member], hosts: Hosts, model: str) -> None:
+async def _preflight(members: list[Member], hosts: Hosts, needs: Needs) -> None:
     """Raise End listing every problem of every node."""
-    found = await asyncio.gather(*(check.ask(member, hosts[member.rank]) for member in members))
+    model = needs.model
+    found = await asyncio.gather(*(check.ask(member, hosts[member.rank], model) for member in members))
     facts = dict(zip((m.name for m in members), found, strict=True))
     problems = {m.name: check.problems(m, facts[m.name]) for m in members}
     for member in members:
@@ -99,6 +102,7 @@ async def _preflight(members: list[Member], hosts: Hosts, model: str) -> None:
         if model.startswith("/") and not await hosts[member.rank].exists(model):
             missing = Problem("model", f"{model} is not there", "Copy the model to the same path on every node.")
             problems[member.name].append(missing)
+        problems[member.name] += fits.problems(needs.recipe, members, member, facts[member.name])
     texts = [f"node {name}: {problem}" for name, those in problems.items() for problem in those]
     texts += check.differences(facts)
     if texts:
