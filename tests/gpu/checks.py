@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from training.saving import checkpoints
+from tests.training import folders
 from training.spec.events import parse
 
 from .bench import SAVED, STEPS, Bench, Trained
@@ -55,11 +55,11 @@ def _saved(bench: Bench, version: int) -> Trained:
 
 def saves(bench: Bench, version: int) -> str:
     folder = _saved(bench, version).checkpoints / f"checkpoint-{SAVED}"
-    if faults := checkpoints.faults(folder, hashes=True):
-        raise Failed("; ".join(faults))
-    shards = [name for name in checkpoints.file_names(folder) if name.endswith(".distcp")]
+    if damage := folders.damage(folder):
+        raise Failed("; ".join(damage))
+    shards = [name for name in folders.file_names(folder) if name.endswith(".distcp")]
     if not shards:
-        raise Failed(f"no shards among {checkpoints.file_names(folder)}")
+        raise Failed(f"no shards among {folders.file_names(folder)}")
     return f"{len(shards)} shards, every byte as its manifest says"
 
 

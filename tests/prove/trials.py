@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from tests.training import ranks_harness
+from tests.training import folders, ranks_harness
 from tests.training.attempts import write_rows
 from tests.training.launch import Launch, curve, of_kind, recipe
 from training.saving import checkpoints
@@ -141,7 +141,7 @@ def torn_in(root: Path) -> list[str]:
     names: list[str] = []
     for step in reversed(checkpoints.steps(root)):
         folder = root / f"checkpoint-{step}"
-        if not checkpoints.faults(folder, hashes=True):
+        if not folders.damage(folder):
             break
         names.append(folder.name)
     return sorted(names)

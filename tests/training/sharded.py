@@ -47,14 +47,15 @@ def make(out: Path) -> Path:
 
 def sign(checkpoint: Path, nodes: int) -> None:
     """Write the manifests as if each rank were a node; rank 0 has all that is common."""
-    from training.saving.checkpoints import Manifest, file_names, measure, shard_rank, write_manifest
+    from tests.training.folders import file_names, measured, shard_rank
+    from training.saving.checkpoints import Manifest, write_manifest
 
     names = file_names(checkpoint)
     for node in range(nodes):
         own = [name for name in names if (shard_rank(name) or 0) == node]
         write_manifest(
             checkpoint,
-            Manifest(step=7, node_rank=node, nodes=nodes, world_size=nodes, files=measure(checkpoint, own)),
+            Manifest(step=7, node_rank=node, nodes=nodes, world_size=nodes, files=measured(checkpoint, own)),
         )
 
 

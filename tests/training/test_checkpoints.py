@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.training import folders
 from training.saving import checkpoints
 from training.saving.checkpoints import Manifest
 from training.spec.folder import hold_name
@@ -23,7 +24,7 @@ def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = 
     for name in FILES[node]:
         (folder / name).write_text(f"{name} at {step}")
     if manifest:
-        facts = checkpoints.measure(folder, FILES[node])
+        facts = folders.measured(folder, FILES[node])
         described = Manifest(step=step, node_rank=node, nodes=nodes, world_size=2, save=save, files=facts)
         checkpoints.write_manifest(folder, described)
     return folder
@@ -35,7 +36,7 @@ def whole(root: Path, step: int) -> Path:
 
 
 def test_a_whole_one_has_no_faults(tmp_path: Path) -> None:
-    assert checkpoints.faults(whole(tmp_path, 3), hashes=True) == []
+    assert folders.damage(whole(tmp_path, 3)) == []
 
 
 def test_without_a_manifest_it_is_torn(tmp_path: Path) -> None:
@@ -78,9 +79,9 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: object, fault: str, nam
 
 
 def test_names_tell_whose_a_file_is() -> None:
-    assert checkpoints.shard_rank("optimizer_0/__12_0.distcp") == 12
-    assert checkpoints.shard_rank("rng_state_3.pth") == 3
-    assert checkpoints.shard_rank("optimizer_0/.metadata") is None
+    assert folders.shard_rank("optimizer_0/__12_0.distcp") == 12
+    assert folders.shard_rank("rng_state_3.pth") == 3
+    assert folders.shard_rank("optimizer_0/.metadata") is None
 
 
 @pytest.mark.parametrize(
@@ -108,9 +109,9 @@ def test_what_an_export_holds_stays_until_it_has_ended(tmp_path: Path) -> None:
     for step in (2, 4, 6):
         part(tmp_path, step, 0)
     hold = tmp_path / "checkpoint-2" / hold_name(7)
-    names = checkpoints.file_names(hold.parent)
+    names = folders.file_names(hold.parent)
     hold.touch()
-    assert checkpoints.file_names(hold.parent) == names
+    assert folders.file_names(hold.parent) == names
     assert checkpoints.to_delete(tmp_path, 0, 1) == [4]
     hold.unlink()
     assert checkpoints.to_delete(tmp_path, 0, 1) == [2, 4]

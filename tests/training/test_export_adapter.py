@@ -14,8 +14,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LM
 
 from tests.training.attempts import Attempts
 from tests.training.launch import recipe
+from tests.training.lora_ranks import save_adapter
 from tests.training.test_lora_parts import llama
-from training.adapters import state
 from training.adapters.names import CONFIG
 from training.adapters.stored import config_text
 from training.adapters.wrap import adapt
@@ -136,7 +136,7 @@ def checkpoint(folder: Path, base: PreTrainedModel, **fields: object) -> tuple[E
     for parameter in model.parameters():
         if parameter.requires_grad:
             torch.nn.init.normal_(parameter, std=0.3)
-    state.save(model, folder / "saved" / MODEL_FOLDER)
+    save_adapter(model, folder / "saved" / MODEL_FOLDER)
     (folder / "saved" / CONFIG).write_text(config_text(model))
     job = ExportJob(
         checkpoint=str(folder / "saved"), model=str(folder / "base"), dtype="float32", adapter="merged",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.training import ranks_harness
+from tests.training import folders, ranks_harness
 from tests.training.attempts import Attempts, turns, write_rows
 from tests.training.launch import Launch, curve, of_kind, recipe
 from training.saving import checkpoints
@@ -104,7 +104,7 @@ def test_a_gradient_that_is_none_moves_nothing(spoilt: Spoilt) -> None:
 def test_the_last_good_checkpoints_are_kept(spoilt: Spoilt) -> None:
     """No step whose numbers were none was saved."""
     assert checkpoints.steps(spoilt.checkpoints) == [1, 3, 4]
-    assert checkpoints.faults(spoilt.checkpoints / "checkpoint-4", hashes=True) == []
+    assert folders.damage(spoilt.checkpoints / "checkpoint-4") == []
 
 
 def test_it_goes_on_from_there_once_the_rows_are_mended(spoilt: Spoilt) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
+from tests.training import folders
 from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
@@ -42,7 +43,7 @@ def writing(saver: Saver, step: int, error: OSError | None = None) -> None:
         (folder / "rng_state_0.pth").write_text(f"at {step}")
         if error:
             raise error
-        return checkpoints.measure(folder, ["rng_state_0.pth"])
+        return folders.measured(folder, ["rng_state_0.pth"])
 
     saver.enter(step)
     saver.save(step, write)
@@ -50,7 +51,7 @@ def writing(saver: Saver, step: int, error: OSError | None = None) -> None:
 
 def test_a_save_is_complete_and_told(saver: Saver) -> None:
     writing(saver, 2)
-    assert checkpoints.faults(saver.root / "checkpoint-2", hashes=True) == []
+    assert folders.damage(saver.root / "checkpoint-2") == []
     assert [(e.kind, e.step) for e in tail(saver.journal.path)] == [("checkpoint", 2)]
 
 
@@ -60,7 +61,7 @@ def test_a_failed_save_leaves_the_one_before(saver: Saver) -> None:
         writing(saver, 4, OSError(errno.ENOSPC, "No space left on device"))
     assert caught.value.reason == Reason.DISK_FULL
     assert [path.name for path in saver.root.iterdir()] == ["checkpoint-2"]
-    assert checkpoints.faults(saver.root / "checkpoint-2", hashes=True) == []
+    assert folders.damage(saver.root / "checkpoint-2") == []
 
 
 def test_a_torn_one_of_the_same_step_is_not_mixed_in(saver: Saver) -> None:
@@ -68,7 +69,7 @@ def test_a_torn_one_of_the_same_step_is_not_mixed_in(saver: Saver) -> None:
     torn.mkdir(parents=True)
     (torn / "rng_state_7.pth").write_text("old")
     writing(saver, 2)
-    assert checkpoints.file_names(torn) == ["rng_state_0.pth"]
+    assert folders.file_names(torn) == ["rng_state_0.pth"]
 
 
 def test_keep_one_deletes_only_after_the_next_is_complete(saver: Saver) -> None:

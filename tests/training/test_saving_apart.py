@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
+from tests.training import folders
 from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
@@ -50,7 +51,7 @@ class SlowDisk:
         assert self.go.wait(LIMIT)
         if self.error:
             raise self.error
-        return checkpoints.measure(folder, ["rng_state_0.pth"])
+        return folders.measured(folder, ["rng_state_0.pth"])
 
 
 def begun(saver: Saver, step: int, disk: SlowDisk) -> None:
@@ -65,7 +66,7 @@ def test_training_goes_on_and_it_counts_when_written(saver: Saver) -> None:
     assert checkpoints.faults(saver.root / "checkpoint-2") == ["it has no manifest, so its save did not end"]
     disk.go.set()
     saver.settle(wait=True)
-    assert checkpoints.faults(saver.root / "checkpoint-2", hashes=True) == []
+    assert folders.damage(saver.root / "checkpoint-2") == []
     assert [(e.kind, e.step) for e in tail(saver.journal.path)] == [("checkpoint", 2)]
 
 
@@ -79,7 +80,7 @@ def test_a_failure_is_heard_at_a_later_step_and_the_one_before_stays(saver: Save
         saver.settle(wait=True)
     assert caught.value.reason == Reason.DISK_FULL
     assert checkpoints.steps(saver.root) == [2]
-    assert checkpoints.faults(saver.root / "checkpoint-2", hashes=True) == []
+    assert folders.damage(saver.root / "checkpoint-2") == []
 
 
 def test_one_is_in_flight_at_most_and_the_older_goes_last(saver: Saver) -> None:
@@ -143,7 +144,7 @@ def test_what_is_written_is_what_was_when_the_save_began(saver: Saver) -> None:
 def test_hashes_taken_on_the_way_are_those_of_the_files(ranks: Ranks, tmp_path: Path) -> None:
     state = {"large": torch.randn(200_000), "small": torch.tensor(3), "words": ["a", "b"]}
     facts = Snapshot({"model": state}, {"note": b"x"}).write(tmp_path, ranks.group)
-    assert set(facts) == {"model/__0_0.distcp", "model/.metadata", "note"} == set(checkpoints.file_names(tmp_path))
+    assert set(facts) == {"model/__0_0.distcp", "model/.metadata", "note"} == set(folders.file_names(tmp_path))
     for name, told in facts.items():
         content = (tmp_path / name).read_bytes()
         assert told == FileFacts(size=len(content), sha256=hashlib.sha256(content).hexdigest())
@@ -152,7 +153,7 @@ def test_hashes_taken_on_the_way_are_those_of_the_files(ranks: Ranks, tmp_path: 
 def test_a_large_file_is_read_byte_by_byte_before_it_is_gone_on_from(tmp_path: Path) -> None:
     with open(tmp_path / "shard", "wb") as file:
         file.truncate(checkpoints.SMALL + 1)
-    facts = checkpoints.measure(tmp_path, ["shard"])
+    facts = folders.measured(tmp_path, ["shard"])
     checkpoints.write_manifest(tmp_path, checkpoints.Manifest(step=2, node_rank=0, nodes=1, world_size=1, files=facts))
     with open(tmp_path / "shard", "r+b") as file:
         file.seek(1 << 20)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.training import folders
 from tests.training.attempts import Attempts, bring_together
 from tests.training.launch import of_kind
 from training.saving import checkpoints
@@ -32,7 +33,7 @@ def test_a_private_disk_has_its_own_part_only(attempts: Attempts) -> None:
 
 def test_parts_brought_together_are_complete(attempts: Attempts, tmp_path: Path) -> None:
     bring_together(attempts.unbroken, 6, tmp_path / "checkpoint-6")
-    assert checkpoints.faults(tmp_path / "checkpoint-6", hashes=True) == []
+    assert folders.damage(tmp_path / "checkpoint-6") == []
 
 
 def test_the_event_names_the_files_of_the_manifest(attempts: Attempts) -> None:
@@ -48,10 +49,10 @@ def test_the_event_names_the_files_of_the_manifest(attempts: Attempts) -> None:
 def test_a_shared_disk_has_one_folder_with_every_part(attempts: Attempts) -> None:
     ended = attempts.resumed
     folder = ended.checkpoints[0] / "checkpoint-6"
-    assert checkpoints.faults(folder, hashes=True) == []
+    assert folders.damage(folder) == []
     parts = [checkpoints.read_manifest(folder, node) for node in (0, 1)]
     names = [set(part.files) for part in parts if part]
-    assert names[0] | names[1] == set(checkpoints.file_names(folder))
+    assert names[0] | names[1] == set(folders.file_names(folder))
     assert not names[0] & names[1]
 
 
@@ -76,6 +77,6 @@ def test_a_full_disk_leaves_the_checkpoint_before(attempts: Attempts, tmp_path: 
         (finished,) = of_kind(ended.head, "finished")
         assert finished.data["reason"] == "disk_full"
         assert checkpoints.steps(ended.checkpoints[0]) == [2]
-        assert checkpoints.faults(ended.checkpoints[0] / "checkpoint-2", hashes=True) == []
+        assert folders.damage(ended.checkpoints[0] / "checkpoint-2") == []
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)

@@ -29,11 +29,6 @@ def trained(model: Any) -> dict[str, torch.Tensor]:
     return {saved_name(name): state[name] for name in wanted}
 
 
-def save(model: Any, folder: Path) -> None:
-    """Write every rank's part into `folder`. Every rank must call."""
-    dcp.save({"model": trained(model)}, storage_writer=dcp.FileSystemWriter(folder, overwrite=True))
-
-
 def load(model: Any, folder: Path) -> None:
     """Read this rank's part of each trained weight out of `folder`, for any number of ranks. Every rank must call.
 

@@ -20,7 +20,6 @@ from ..spec.folder import HOLD, checkpoint_name, manifest_name
 
 NAME = re.compile(r"checkpoint-(\d+)")
 MANIFEST = re.compile(r"manifest-(\d+)\.json")
-SHARD = re.compile(r"(?:__(\d+)_\d+\.distcp|rng_state_(\d+)\.pth|window_(\d+)\.json)")
 CHUNK = 1 << 20
 SMALL = 64 << 20  # bytes up to which a file is always read again: among them .metadata, a pickle that must be ours
 
@@ -49,27 +48,9 @@ class Manifest(BaseModel):
         return sum(file.size for file in self.files.values())
 
 
-def shard_rank(name: str) -> int | None:
-    """Return the rank whose own file this is, or None for a file common to all."""
-    found = SHARD.fullmatch(Path(name).name)
-    return int(found[1] or found[2] or found[3]) if found else None
-
-
-def file_names(folder: Path) -> list[str]:
-    """Return the names of all files under `folder`, relative to it; manifests and holds left out."""
-    files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in files if not MANIFEST.fullmatch(name) and not name.startswith(HOLD))
-
-
-def measure(folder: Path, names: Iterable[str]) -> dict[str, FileFacts]:
-    """Return size and hash of each file, having made sure that its bytes are on the disk."""
-    return {name: _measured(folder / name) for name in names}
-
-
 def _measured(path: Path) -> FileFacts:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
-        os.fsync(file.fileno())
         while chunk := file.read(CHUNK):
             digest.update(chunk)
         return FileFacts(size=file.tell(), sha256=digest.hexdigest())
@@ -105,10 +86,10 @@ def read_manifest(folder: Path, node_rank: int) -> Manifest | None:
         return None
 
 
-def faults(folder: Path, *, hashes: bool = False) -> list[str]:
+def faults(folder: Path) -> list[str]:
     """Return what keeps the checkpoint in `folder` from being complete here; empty: it is.
 
-    Sizes are always compared, and the bytes of small files; `hashes` reads the large ones as well.
+    Sizes are compared, and the bytes of small files; those of the others by `changed`.
     """
     first = next((m for path in sorted(folder.glob("manifest-*.json")) if (m := _manifest_at(folder, path))), None)
     if first is None:
@@ -121,7 +102,7 @@ def faults(folder: Path, *, hashes: bool = False) -> list[str]:
         elif (manifest.step, manifest.nodes, manifest.save) != (first.step, first.nodes, first.save):
             found.append(f"the part of node {node} is from another save")
         else:
-            found += part_faults(folder, manifest, hashes=hashes)
+            found += _part_faults(folder, manifest)
     return found
 
 
@@ -130,7 +111,7 @@ def _manifest_at(folder: Path, path: Path) -> Manifest | None:
     return read_manifest(folder, int(number[1])) if number else None
 
 
-def part_faults(folder: Path, manifest: Manifest, *, hashes: bool = False, small: int = SMALL) -> list[str]:
+def _part_faults(folder: Path, manifest: Manifest, *, small: int = SMALL) -> list[str]:
     """Return which files of one node's part are not as its manifest says. `small`: bytes up to which one is read."""
     found = []
     for name, facts in manifest.files.items():
@@ -139,7 +120,7 @@ def part_faults(folder: Path, manifest: Manifest, *, hashes: bool = False, small
             found.append(f"{name} is missing")
         elif path.stat().st_size != facts.size:
             found.append(f"{name} has {path.stat().st_size} bytes in place of {facts.size}")
-        elif (hashes or facts.size <= small) and _measured(path) != facts:
+        elif facts.size <= small and _measured(path) != facts:
             found.append(f"{name} was changed after its save")
     return found
 
@@ -149,7 +130,7 @@ def own_faults(folder: Path, node_rank: int) -> list[str]:
     manifest = read_manifest(folder, node_rank)
     if manifest is None:
         return ["it has no manifest, so its save did not end"]
-    return part_faults(folder, manifest, small=0)
+    return _part_faults(folder, manifest, small=0)
 
 
 def large_files(folder: Path) -> list[str]:
