@@ -35,6 +35,7 @@ class Clipped(SFTTrainer):
         if self.accelerator.scaler is None:
             finite = bool(torch.isfinite(norm))
             self.brake.saw(finite)
+            self.brake.left_out = not finite
             if not finite:
                 model.zero_grad(set_to_none=True)  # an optimizer passes over what has no gradient
         return norm

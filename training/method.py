@@ -9,16 +9,17 @@ from transformers import PreTrainedModel, TrainerCallback
 from .ranks import Ranks
 from .recompute import SameDropout
 from .spec.recipe import Recipe
+from .watch.brake import Brake
 
 
-def prepared(model: PreTrainedModel, recipe: Recipe, ranks: Ranks) -> tuple[Any, list[TrainerCallback]]:
+def prepared(model: PreTrainedModel, recipe: Recipe, ranks: Ranks, brake: Brake) -> tuple[Any, list[TrainerCallback]]:
     """Return what is trained and the callbacks that watch over it. Raises Refused."""
     if not recipe.method.adapts:
         return model, [SameDropout()]
     from .adapters.gradients import GradientCheck  # PEFT takes a second to import
     from .adapters.wrap import adapt
 
-    return adapt(model, recipe), [SameDropout(), GradientCheck(ranks)]
+    return adapt(model, recipe), [SameDropout(), GradientCheck(ranks, brake)]
 
 
 def facts(model: Any, recipe: Recipe) -> dict[str, str]:

@@ -89,12 +89,12 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     check_same({ROWS: rows.tokens.path.name}, patient)
     loaded = load_model(job, tokenizer, patient)
     warn(story, [loaded.choice.why, lost(job.recipe.model)])
-    model, watchers = method.prepared(loaded.model, job.recipe, ranks)
-    known = facts(model, ranks) | method.facts(model, job.recipe)
     limits = job.recipe.limits
+    brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
+    model, watchers = method.prepared(loaded.model, job.recipe, ranks, brake)
+    known = facts(model, ranks) | method.facts(model, job.recipe)
     meter = Meter(ranks, pulse, gpu=accelerator)
     known |= meter.facts()
-    brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
     trainer = Sft(
         model=model,
         args=args,

@@ -14,10 +14,12 @@ from .precision import keep_sums_exact
 from .saving.resumable import Resumable
 from .spec.events import Kind
 from .watch import laps
+from .watch.counted import Counted
+from .watch.evaluation import Evaluated
 from .watch.watched import Watched
 
 
-class Sft(Isolated, Watched, Resumable, Clipped):
+class Sft(Isolated, Watched, Evaluated, Counted, Resumable, Clipped):
     """A watched SFTTrainer that saves through a Saver and shows each loss to a Brake."""
 
     def __init__(self, *, story: Journal | None, **settings: Any):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,11 +18,13 @@ from training.adapters.gradients import GradientCheck, sentence, without_gradien
 from training.adapters.quantise import check_plain, quantisation, settings
 from training.adapters.wrap import adapt
 from training.endings import Ended
+from training.ranks import Ranks
 from training.recompute import keep_random_state
 from training.spec.job import export_settings
 from training.spec.lint import Refused, problems_on
 from training.spec.recipe import Recipe
 from training.spec.sections.method import Method
+from training.watch.brake import Brake
 
 
 def llama(*, tied: bool = False) -> LlamaForCausalLM:
@@ -154,6 +158,22 @@ class Alone:
         return [value]
 
 
+def watch() -> tuple[Ranks, Brake]:
+    alone: Any = Alone()
+    return alone, Brake(Path("none"), 2, alone)
+
+
+def test_a_step_that_is_left_out_says_nothing_and_the_next_is_looked_at() -> None:
+    model = adapt(llama(), lora())
+    ranks, brake = watch()
+    check = GradientCheck(ranks, brake)
+    brake.left_out = True
+    check.on_pre_optimizer_step(None, None, None, model=model)
+    brake.left_out = False
+    with pytest.raises(Ended, match="28 trained parameters got no gradient"):
+        check.on_pre_optimizer_step(None, None, None, model=model)
+
+
 @pytest.mark.parametrize("impl", [CheckpointImpl.NO_REENTRANT, CheckpointImpl.REENTRANT])
 def test_activation_checkpointing_leaves_every_trained_weight_its_gradient_or_is_found_out(
     impl: CheckpointImpl,
@@ -164,7 +184,7 @@ def test_activation_checkpointing_leaves_every_trained_weight_its_gradient_or_is
         layers[number] = checkpoint_wrapper(layer, checkpoint_impl=impl)
     ids = torch.arange(12)[None]
     loss = model(input_ids=ids, labels=ids).loss
-    check = GradientCheck(Alone())  # type: ignore[arg-type]
+    check = GradientCheck(*watch())
     if impl is CheckpointImpl.NO_REENTRANT:
         loss.backward()
         check.on_pre_optimizer_step(None, None, None, model=model)

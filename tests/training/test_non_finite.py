@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.training import folders, ranks_harness
-from tests.training.attempts import Attempts, turns, write_rows
+from tests.training.attempts import ADAPTER, Attempts, turns, write_rows
 from tests.training.launch import Launch, curve, of_kind, recipe
 from training.saving import checkpoints
 from training.spec.events import number
@@ -52,11 +52,19 @@ def spoilt_model(source: Path, folder: Path) -> Path:
 
 def spoil_rows(folder: Path) -> None:
     """Write the usual rows, with a steep letter in the second step and lost ones from the fifth on."""
+    _spoil(folder, {2: STEEP, 5: LOST, 6: LOST})
+
+
+def spoil_first(folder: Path) -> None:
+    _spoil(folder, {1: LOST})
+
+
+def _spoil(folder: Path, letters: dict[int, str]) -> None:
     write_rows(folder)
     train = folder / "train.jsonl"
     lines = train.read_text().splitlines()
     order = torch.randperm(len(lines), generator=torch.Generator().manual_seed(42)).tolist()
-    for step, letter in ((2, STEEP), (5, LOST), (6, LOST)):
+    for step, letter in letters.items():
         row = order[ROWS * (step - 1)]
         lines[row] = json.dumps({"messages": [{"role": "user", "content": letter}, *turns("train", row)[1:]]})
     train.write_text("\n".join(lines) + "\n")
@@ -117,3 +125,12 @@ def test_it_goes_on_from_there_once_the_rows_are_mended(spoilt: Spoilt) -> None:
     (resumed,) = of_kind(plans[0].folder, "resumed")
     assert resumed.data["changed"] == ["data"]
     assert any("was made with other tokens than these" in w.data["text"] for w in of_kind(plans[0].folder, "warning"))
+
+
+def test_an_adapter_s_first_step_may_be_left_out(attempts: Attempts, spoilt: Spoilt) -> None:
+    """No part of it has a gradient then, which is not the recipe's fault."""
+    launch = attempts.launch("spoilt-adapter", nodes=1, processes=2, model=spoilt.launch.model, rows=spoil_first)
+    plans = launch.plans(recipe(optimisation={"max_steps": 3}, limits={"non_finite_steps": 2}, method=ADAPTER))
+    assert ranks_harness.run(plans) == [0, 0], Path(plans[0].folder.log).read_text()
+    losses = [number(e.data["loss"]) or 0.0 for e in of_kind(plans[0].folder, "metrics")]
+    assert [math.isfinite(loss) for loss in losses] == [False, True, True]

@@ -1,4 +1,4 @@
-"""Before the first step of an attempt: does every part of the adapter have a gradient? On all ranks alike."""
+"""Before the first step that an attempt takes: does every part of the adapter have a gradient? On all ranks alike."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from transformers import TrainerCallback
 from ..endings import Ended
 from ..ranks import Ranks
 from ..spec.faults import Reason
+from ..watch.brake import Brake
 from .names import clean
 
 SHOWN = 5
@@ -18,15 +19,17 @@ class GradientCheck(TrainerCallback):
     """Ends training before its first optimizer step, naming what no rank has a gradient for.
 
     A part without one stays as it began, in silence: activation checkpointing of the reentrant kind does that
-    where a layer's input needs no gradient, and so does a layer that the loss reads past.
+    where a layer's input needs no gradient, and so does a layer that the loss reads past. A step that is left out
+    has none for anything, and says nothing: the next one is looked at.
     """
 
-    def __init__(self, ranks: Ranks):
+    def __init__(self, ranks: Ranks, brake: Brake):
         self.ranks = ranks
+        self.brake = brake
         self.done = False
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self.done:
+        if self.done or self.brake.left_out:
             return
         self.done = True
         missing = set.intersection(*self.ranks.gather(without_gradient(kwargs["model"])))

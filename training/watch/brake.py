@@ -39,6 +39,7 @@ class Brake(TrainerCallback):
         self.ranks = ranks
         self.reason = Reason.COMPLETED
         self.streak = 0
+        self.left_out = False  # this step's gradient was not finite and is gone; the same on all ranks
         self._hours = hours
         self._clock = clock
         self._over = float("inf")

@@ -38,5 +38,9 @@ def count(batch: Mapping[str, Any]) -> torch.Tensor:
     positions = batch.get("position_ids")
     squares = real.sum(-1).square().sum() if positions is None else ((2 * positions + 1) * real).sum()
     labels = batch.get("labels")
-    trained = ids.new_zeros(()) if labels is None else (labels[..., 1:] != IGNORED).sum()
-    return torch.stack([real.sum(), squares, trained])
+    return torch.stack([real.sum(), squares, ids.new_zeros(()) if labels is None else trained_tokens(labels)])
+
+
+def trained_tokens(labels: torch.Tensor) -> torch.Tensor:
+    """Return how many tokens of (rows, length) count in the loss: with a label, and with one before to foretell it."""
+    return (labels[..., 1:] != IGNORED).sum()
