@@ -11,6 +11,8 @@ from . import environment as env
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(env.text("SHARDBOARD_STATE", str(BASE_DIR / ".state"))).resolve()
 
+RANK_ENV = env.text("SHARDBOARD_RANK_ENV")  # a file, read at each launch: see runs/rank_env.py
+
 DEBUG = env.flag("SHARDBOARD_DEBUG")
 SECRET_KEY = env.secret("SHARDBOARD_SECRET_KEY") or env.kept_secret(STATE_DIR / "secret_key")
 ALLOWED_HOSTS = env.words("SHARDBOARD_HOSTS", "localhost,127.0.0.1,[::1]")

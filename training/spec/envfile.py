@@ -20,8 +20,8 @@ def dump(env: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in env.items())
 
 
-def parse(text: str) -> dict[str, str]:
-    """Read the file's text; raise Refused with the line's number, never its content, where it is no setting."""
+def parse(text: str, file: str = "env") -> dict[str, str]:
+    """Read the file's text; raise Refused with `file` and the line, never its content, where it is no setting."""
     env: dict[str, str] = {}
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -29,9 +29,9 @@ def parse(text: str) -> dict[str, str]:
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            found.append(Problem(f"env line {number}", "it is not KEY=value", "Write one setting a line."))
+            found.append(Problem(f"{file} line {number}", "it is not KEY=value", "Write one setting a line."))
         elif problem := _problem(name, value):
-            found.append(Problem(f"env line {number}", problem.reason, problem.fix))
+            found.append(Problem(f"{file} line {number}", problem.reason, problem.fix))
         env[name] = value
     if found:
         raise Refused(found)

@@ -10,13 +10,13 @@ from training.spec.lint import Problem, Refused
 from training.spec.plan import Launch, NodePlan, NodeSlot, Target, plan_attempt
 from training.spec.recipe import Recipe
 
-from . import actions
+from . import actions, rank_env
 from .models import Run
 
 # What the workers settle at launch; until then the page shows these.
 PORT_LATER, RELEASE_LATER = 0, "CODE-HASH"
 OURS = {"TOKENIZERS_PARALLELISM", "PYTHONUNBUFFERED", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
-        "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}  # fmt: skip
+        "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "HF_HUB_OFFLINE"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,15 @@ def planned(
     resume: tuple[int, int] | None = None,
 ) -> LaunchFiles:
     try:
-        plans = plan_attempt(recipe, target, slots, Launch(run, attempt, port, release, resume))
+        env = rank_env.shown(target.model)
+        plans = plan_attempt(recipe, target, slots, Launch(run, attempt, port, release, resume, env=env))
     except Refused as refused:
         return LaunchFiles(problems=refused.problems)
     return LaunchFiles([as_text(plan) for plan in plans], settled=port != PORT_LATER and release != RELEASE_LATER)
 
 
 def as_text(plan: NodePlan) -> NodeFiles:
-    env = "\n".join(f"{key}={value if key in OURS else '(hidden)'}" for key, value in plan.env.items())
+    env = "\n".join(f"{key}={value if key in OURS else rank_env.HIDDEN}" for key, value in plan.env.items())
     return NodeFiles(
         plan.node.name, plan.rank, str(plan.folder.path), list(plan.files.items()), env, shlex.join(plan.argv)
     )

@@ -20,7 +20,7 @@ from training.spec.lint import Problem, Refused
 from training.spec.plan import Launch, NodePlan, plan_attempt
 from training.spec.recipe import Recipe
 from webapp.fleet.ssh import CommandFailed, DiskFull, Host
-from webapp.runs import actions, lifecycle
+from webapp.runs import actions, lifecycle, rank_env
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
@@ -46,6 +46,7 @@ class Needs:
 
 def prepare(run: Run, attempt: Attempt) -> float:
     """Put everything where it belongs; then the job's files are on every node and nothing runs yet."""
+    env = environment(run.model.location)
     code = release.current()
     if attempt.release != code.digest:
         attempt.release = code.digest
@@ -56,7 +57,7 @@ def prepare(run: Run, attempt: Attempt) -> float:
     source = shards.source_of(attempt.resume_from) if attempt.resume_from else None
     needs = Needs(run.parsed_recipe(), run.model.location, run.dataset.digest, files_of(run.dataset.folder), source)
     attempt.port = async_to_sync(_on_nodes)(members, needs)
-    plans = _plans(run, attempt, members)
+    plans = _plans(run, attempt, members, env)
     async_to_sync(put_plans)(members, plans)
     with transaction.atomic():
         attempt.save(update_fields=["port"])
@@ -125,11 +126,11 @@ async def put_dataset(member: Member, host: Host, digest: str, files: Mapping[Pa
             await host.put_file(there, path)
 
 
-def _plans(run: Run, attempt: Attempt, members: list[Member]) -> list[NodePlan]:
+def _plans(run: Run, attempt: Attempt, members: list[Member], env: dict[str, str]) -> list[NodePlan]:
     resume = attempt.resume_from
     launch = Launch(
         run.pk, attempt.number, attempt.port, attempt.release,
-        resume=(resume.attempt.number, resume.step) if resume else None, env=environment(run.model.location),
+        resume=(resume.attempt.number, resume.step) if resume else None, env=env,
     )  # fmt: skip
     try:
         return plan_attempt(run.parsed_recipe(), actions.target_of(run), [m.slot for m in members], launch)
@@ -138,8 +139,11 @@ def _plans(run: Run, attempt: Attempt, members: list[Member]) -> list[NodePlan]:
 
 
 def environment(model: str) -> dict[str, str]:
-    """Return settings for the ranks: a model in a folder needs no hub."""
-    return {"HF_HUB_OFFLINE": "1"} if model.startswith("/") else {}
+    """Return settings for the ranks; raise End where the operator's can't be read."""
+    try:
+        return rank_env.environment(model)
+    except Refused as refused:
+        raise End(Reason.CONFIGURATION, str(refused)) from refused
 
 
 async def put_plans(members: list[Member], plans: list[NodePlan]) -> None:
