@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from training.byhand import nodes, past
 from training.byhand.cli import is_job, main
 from training.byhand.order import Wanted, planned
 from training.saving.checkpoints import Manifest, write_manifest
+from training.spec.envfile import MARK
 from training.spec.job import TrainJob
 from training.spec.lint import Refused
 
@@ -160,6 +163,18 @@ def test_attempts_are_numbered_per_node(place: Path) -> None:
     assert past.attempt(place / "recipe.out", 1, 1, 3) == 3
     with pytest.raises(Refused, match="there already"):
         past.attempt(place / "recipe.out", 1, 0, 3)
+
+
+def test_an_attempt_whose_ranks_still_live_is_not_run_over(place: Path) -> None:
+    """Their supervisor may be gone: nobody else says that they run."""
+    folder = place / "recipe.out/runs/1/1/node0"
+    folder.mkdir(parents=True)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env=os.environ | {MARK: str(folder)}) as rank:
+        with pytest.raises(Refused, match="--out: attempt 1 still runs there"):
+            past.attempt(place / "recipe.out", 1, 0, None)
+        assert past.attempt(place / "recipe.out", 1, 1, None) == 1
+        rank.communicate()
+    assert past.attempt(place / "recipe.out", 1, 0, None) == 2
 
 
 @pytest.mark.parametrize(("setting", "count"), [(None, 8), ("", 0), ("2,3", 2), ("0", 1)])

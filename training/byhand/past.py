@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from ..processes import of_job
 from ..saving import checkpoints
 from ..spec.folder import Scratch, checkpoint_name
 from ..spec.lint import Problem, Refused
@@ -20,8 +21,14 @@ class Found:
 
 
 def attempt(scratch: Path, run: int, rank: int, wanted: int | None) -> int:
-    """Return the new attempt's number: the one that is wanted, else the first that this node has not used."""
+    """Return the new attempt's number: the one that is wanted, else the first that this node has not used.
+
+    Raises Refused where an earlier one still runs: it would delete the checkpoints that this one goes on from.
+    """
     used = [n for n in attempts(scratch, run) if _job(scratch, run, n, rank).exists()]
+    if running := [n for n in used if of_job(_job(scratch, run, n, rank))]:
+        fix = f"Wait for its end, or: python -m training signal {_job(scratch, run, running[-1], rank)} term"
+        raise Refused([Problem("--out", f"attempt {running[-1]} still runs there", fix)])
     if wanted is None:
         return max(used, default=0) + 1
     if wanted < 1 or wanted in used:
