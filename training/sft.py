@@ -31,7 +31,7 @@ from .loading.place import place_model
 from .loading.tokenizer import load_tokenizer
 from .ranks import LOADING_HOURS, Ranks
 from .same import ROWS, check_same, meant
-from .saving.progress import Origin
+from .saving.progress import Origin, moved_by
 from .saving.resume import find_resume
 from .saving.saver import Saver
 from .saving.watch import SaveWatch
@@ -111,7 +111,11 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
         ],
         saver=saver,
         resume=resume,
-        origin=Origin(data=rows.tokens.path.name, model=loaded.identity),
+        origin=Origin(
+            data=rows.tokens.path.name,
+            model=loaded.identity,
+            optimisation=moved_by(job.recipe.optimisation),
+        ),
         brake=brake,
         meter=meter,
         story=story,

@@ -10,11 +10,12 @@ import pytest
 from training.endings import reason_for
 from training.saving.bad import BadCheckpoint
 from training.saving.position import Position, Stride, found_again
-from training.saving.progress import Origin, Progress, read
+from training.saving.progress import Origin, Progress, moved_by, read
 from training.saving.restored import Resume, damaged, fates
 from training.spec.faults import Reason
 from training.spec.lint import Refused
 from training.spec.parts import Fate, StatePart
+from training.spec.sections.optimisation import Optimisation
 
 FOLDER = Path("/runs/checkpoint-6")
 NAMES = {
@@ -127,6 +128,16 @@ def test_other_data_or_another_model_is_told() -> None:
         "model": "checkpoint-6 was made with another base model than this one"
     }
     assert list(was.changed(Origin(data="x", model="y"))) == ["data", "model"]
+
+
+def test_another_learning_rate_is_told_unless_it_counts() -> None:
+    then, now = (moved_by(Optimisation(learning_rate=rate)) for rate in (1e-3, 0.5))
+    assert "learning_rate 0.001, schedule cosine" in then
+    was = resume(origin=Origin(optimisation=then))
+    assert was.changed(Origin(optimisation=then)) == {}
+    assert "its peak learning rate, betas" in was.changed(Origin(optimisation=now))["optimisation"]
+    was.parts |= {StatePart.OPTIMIZER: Fate.FRESH, StatePart.SCHEDULER: Fate.FRESH}
+    assert was.changed(Origin(optimisation=now)) == {}
 
 
 def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:

@@ -6,16 +6,29 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..spec.sections.optimisation import Optimisation
+
 NAME = "progress.json"
+MOVES = (
+    "optimizer", "learning_rate", "schedule", "warmup_ratio", "warmup_steps", "max_steps", "epochs", "weight_decay",
+    "betas", "epsilon",
+)  # fmt: skip
 
 
 class Origin(BaseModel):
-    """What is trained on what, each by its hash. Empty: not known, as in a checkpoint of an earlier version."""
+    """What is trained on what, and how. Empty: not known, as in a checkpoint of an earlier version."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: str = Field("", description="Name of the tokens' artefact.")
     model: str = Field("", description="Which base model, see loading.identity.")
+    optimisation: str = Field("", description="The optimizer's and the schedule's settings, see moved_by.")
+
+
+def moved_by(how: Optimisation) -> str:
+    """Return in words what decides how weights move at a step."""
+    told = how.model_dump(mode="json", include=set(MOVES))
+    return ", ".join(f"{name} {told[name]}" for name in MOVES)
 
 
 class Progress(BaseModel):

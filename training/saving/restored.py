@@ -22,6 +22,9 @@ ANOTHER = "Choose another checkpoint."
 CHANGED = {
     "data": "other tokens than these: rows, tokenizer, data settings or library versions have changed since",
     "model": "another base model than this one",
+    "optimisation": "other settings of optimizer or schedule: its peak learning rate, betas, epsilon and weight decay"
+    " go on, only the schedule's shape and length are the recipe's. To take the recipe's, begin anew: --fresh optimizer"
+    " --fresh scheduler",
 }
 UNSAID = (Reason.CONFIGURATION, Reason.RANK_FAILED)  # reasons that say nothing of what was being read
 
@@ -83,6 +86,8 @@ class Resume:
         """
         then = self.progress.origin if self.progress else Origin()
         names = [n for n in CHANGED if getattr(then, n) and getattr(then, n) != getattr(now, n)]
+        if not (self.restores(StatePart.OPTIMIZER) or self.restores(StatePart.SCHEDULER)):
+            names = [n for n in names if n != "optimisation"]
         return {n: f"{self.folder.name} was made with {CHANGED[n]}" for n in names}
 
     def told(self) -> dict[str, Any]:
