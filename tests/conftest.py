@@ -15,15 +15,25 @@ from workers.local import broker
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay in one process when several run: the started service and real ranks are shared.
-
-    Those two groups take longest, so they come first; all other tests stay together by file.
+    """Say which tests stay in one process when several run: those of the started service, and those that read one
+    session's launches; all others stay together by file. Real ranks take longest, so they come before the rest.
     """
-    heavy = ("e2e", "ranks")
     for item in items:
-        group = next((name for name in heavy if item.get_closest_marker(name)), item.location[0])
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: next((i for i, name in enumerate(heavy) if item.get_closest_marker(name)), len(heavy)))
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=_turn)
+
+
+def _group(item: pytest.Item) -> str:
+    if item.get_closest_marker("e2e"):
+        return "e2e"
+    return "attempts" if "attempts" in getattr(item, "fixturenames", ()) else item.location[0]
+
+
+def _turn(item: pytest.Item) -> int:
+    group = _group(item)
+    if group in ("e2e", "attempts"):
+        return 0 if group == "e2e" else 1
+    return 2 if item.get_closest_marker("ranks") else 3
 
 
 def free_port() -> int:
