@@ -1,4 +1,4 @@
-"""`python -m training export <recipe.json>`: one export from the first check to the folder's name.
+"""`python -m training export JOB.json`: one export from the first check to the folder's name.
 
 Events: `progress` (phase check, stream, prove), then `exported`, then `finished` with its reason.
 Exit status: 0 when the folder is in its place, 1 otherwise.
@@ -6,6 +6,7 @@ Exit status: 0 when the folder is in its place, 1 otherwise.
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import signal
@@ -34,16 +35,30 @@ READ = (f"{manifest.MODEL_FOLDER}/", CONFIG)
 
 def main(argv: list[str]) -> int:
     """Run the export that the file argv[0] describes."""
-    if len(argv) != 1:
-        print("usage: python -m training export <recipe.json>", file=sys.stderr)
-        return 2
+    path = _parser().parse_args(argv).job
     try:
-        job = ExportJob.model_validate_json(Path(argv[0]).read_bytes())
+        job = ExportJob.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        print(f"{argv[0]}: {error}", file=sys.stderr)
+        print(f"{path}: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, _stop)
     return run(job)
+
+
+def _parser() -> argparse.ArgumentParser:
+    fields = ExportJob.model_fields.items()
+    lines = [
+        f"  {name:<18} {info.description or ''}{' (needed)' if info.is_required() else f' [{info.default!r}]'}"
+        for name, info in fields
+    ]
+    parser = argparse.ArgumentParser(
+        prog="python -m training export",
+        description="Turn a sharded checkpoint into a proven model folder.",
+        epilog="\n".join(["fields of the file:", *lines]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("job", type=Path, help="JSON file that says what is exported where; not a recipe")
+    return parser
 
 
 def run(job: ExportJob) -> int:
