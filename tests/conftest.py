@@ -13,13 +13,14 @@ from tests import postgres
 from workers.local import broker
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # pytest-xdist reads the groups, and pytest-django sorts, in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Say which tests stay in one process when several run: those of the started service, and those that read one
     session's launches; all others stay together by file. Real ranks take longest, so they come before the rest.
     """
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
+    yield
     items.sort(key=_turn)
 
 
