@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import tempfile
 from itertools import product
 from pathlib import Path
@@ -24,6 +25,7 @@ from training.spec.recipe import merge
 pytestmark = pytest.mark.ranks
 
 FILE = Path(__file__).parent / "golden" / "losses.json"
+TOKENIZER = FILE.with_name("tokenizer.json")
 STEPS = 5
 CASES = [
     f"{ranks}-{precision}-{rows}" for ranks, precision, rows in product((1, 2), ("bf16", "fp32"), ("apart", "packed"))
@@ -57,6 +59,15 @@ def _processor() -> str:
     return " ".join([fields.get("vendor_id", "unknown"), *(flag for flag in FLAGS if flag in flags)])
 
 
+def model(attempts: Attempts) -> Path:
+    """Return the tiny model with a tokenizer that is kept: its own learns from this Python's library."""
+    folder = attempts.root / "golden-model"
+    if not folder.exists():
+        shutil.copytree(attempts.model, folder)
+        shutil.copy(TOKENIZER, folder / "tokenizer.json")
+    return folder
+
+
 def trained(attempts: Attempts, case: str) -> dict[int, list[str]]:
     """Train and return the printed loss, gradient norm and learning rate of each step."""
     ranks, precision, rows = case.split("-")
@@ -67,7 +78,8 @@ def trained(attempts: Attempts, case: str) -> dict[int, list[str]]:
         "checkpoints": {"every_steps": STEPS + 1},
     }
     recipe = parse_recipe(merge(presets.load("tiny").recipe.model_dump(mode="json"), overrides))
-    plans = attempts.launch(f"golden-{case}", nodes=1, processes=int(ranks)).plans(recipe)
+    launch = attempts.launch(f"golden-{case}", nodes=1, processes=int(ranks), model=model(attempts))
+    plans = launch.plans(recipe)
     assert set(ranks_harness.run(plans)) == {0}, Path(plans[0].folder.log).read_text()
     return curve(plans[0].folder)
 
