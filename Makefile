@@ -21,8 +21,8 @@ REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.t
 # Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser.
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
-# Three processes, also on two cores: most tests wait for others much of their time. Longest groups come first.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
+# Two processes: most tests wait for others much of their time. Longest groups come first.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch prove-resume gpu-check screenshots clean
 .DELETE_ON_ERROR:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from tests.workers.world import Following, World, stored_equals_written
 from webapp.fleet.models import Claim
+from webapp.runs.actions import newest_checkpoint
 from webapp.runs.models import Attempt, Event, Run
 from workers import advance
 from workers.end import finish
@@ -58,7 +59,8 @@ def test_what_is_left_on_a_node_that_was_away_is_ended_before_the_next_attempt(
 ) -> None:
     monkeypatch.setattr(finish, "PATIENCE", timedelta(seconds=1))
     world.behave(fail={"0": 40}, steps=100_000, pace=0.05)
-    run = world.drive(world.run(limits={"restarts": 1}), lambda r: r.step >= 3)
+    # what a restart goes on from has to be known before the node is away
+    run = world.drive(world.run(limits={"restarts": 1}), lambda r: newest_checkpoint(r) is not None)
     first = run.attempt
     world.hosts[1].stop()
     world.drive(run, lambda r: r.has_ended or r.attempt.restart)
