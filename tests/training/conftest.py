@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.training.attempts import Attempts
+
+if TYPE_CHECKING:
+    from training.ranks import Ranks
+
+
+@pytest.fixture
+def ranks() -> Iterator[Ranks]:
+    """The ranks of a process group of one: this process."""
+    import torch.distributed as dist
+
+    from training.ranks import Ranks
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield Ranks(0, 0)
+    dist.destroy_process_group()
 
 
 @pytest.fixture(scope="session")

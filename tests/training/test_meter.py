@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
 from training.ranks import Ranks
@@ -110,13 +109,6 @@ def test_memory_of_this_process(tmp_path: Path) -> None:
     status.write_text("Name:\tpython\nVmHWM:\t    3000 kB\nVmRSS:\t    2000 kB\nThreads:\t4\n")
     assert held(gpu=False, status=status) == {"host_memory": 2_048_000, "host_memory_peak": 3_072_000}
     assert held(gpu=False)["host_memory"] > 1e7
-
-
-@pytest.fixture
-def ranks() -> Iterator[Ranks]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield Ranks(0, 0)
-    dist.destroy_process_group()
 
 
 def test_a_line_holds_all_of_it(ranks: Ranks) -> None:

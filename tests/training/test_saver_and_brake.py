@@ -5,11 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
 from tests.training import folders
@@ -21,13 +19,6 @@ from training.saving.checkpoints import FileFacts
 from training.saving.saver import Saver
 from training.spec.faults import Reason
 from training.watch.brake import Brake
-
-
-@pytest.fixture
-def ranks() -> Iterator[Ranks]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield Ranks(0, 0)
-    dist.destroy_process_group()
 
 
 @pytest.fixture

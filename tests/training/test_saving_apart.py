@@ -5,12 +5,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 from transformers import TrainerControl, TrainerState
 
 from tests.training import folders
@@ -25,13 +23,6 @@ from training.saving.watch import SaveWatch
 from training.spec.faults import Reason
 
 LIMIT = 60
-
-
-@pytest.fixture
-def ranks() -> Iterator[Ranks]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield Ranks(0, 0)
-    dist.destroy_process_group()
 
 
 @pytest.fixture

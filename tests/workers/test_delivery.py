@@ -36,6 +36,7 @@ def test_one_that_outlived_its_connection_is_let_go(connection: Connection, mess
     connection.collect()
     message.ack()
     message.reject()
+    assert not message.acknowledged
 
 
 def test_closing_gives_nothing_back(connection: Connection, message: Message) -> None:

@@ -38,6 +38,13 @@ class Load:
     on_host: bool
 
 
+def way_of(recipe: Recipe) -> str:
+    """Return how weights are loaded, as far as the recipe alone says it: what the model's files are may change it."""
+    if recipe.fsdp.version == 1 or recipe.method.kind == "qlora":
+        return "accelerate"
+    return "slices" if recipe.fsdp.weights == "auto" else recipe.fsdp.weights
+
+
 def needed(load: Load, recipe: Recipe) -> int:
     """Return the bytes that the ranks of one node need at most, beside their processes."""
     return max(_loading(load, recipe), _training(load, recipe))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.spec.hostmemory import Load, memory_problem, needed
+from training.spec.hostmemory import Load, memory_problem, needed, way_of
 from training.spec.lint import Problem
 from training.spec.recipe import Recipe
 
@@ -26,14 +26,8 @@ def problems(recipe: Recipe, members: Sequence[Member], member: Member, facts: M
         trained=0 if recipe.method.adapts else parameters,
         world_size=sum(m.slot.processes for m in members),
         local_ranks=slot.processes,
-        way=way(recipe),
+        way=way_of(recipe),
         on_host=not slot.accelerator or recipe.fsdp.cpu_offload,
     )
     found = memory_problem(member.name, needed(load, recipe), available, facts["ram_total"], load.way)
     return [found] if found else []
-
-
-def way(recipe: Recipe) -> str:
-    """Return how weights will be loaded, as far as the recipe alone says it."""
-    whole = recipe.fsdp.version == 1 or recipe.method.kind == "qlora" or recipe.fsdp.weights == "accelerate"
-    return "accelerate" if whole else "slices"

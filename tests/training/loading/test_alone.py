@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 from huggingface_hub import constants
 
 from tests.training.attempts import Attempts
@@ -21,13 +19,6 @@ from training.loading.place import place_model
 from training.loading.tokenizer import load_tokenizer
 from training.ranks import Ranks
 from training.spec.lint import Refused
-
-
-@pytest.fixture
-def ranks() -> Iterator[Ranks]:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield Ranks(0, 0)
-    dist.destroy_process_group()
 
 
 def test_a_folder_is_where_it_is(attempts: Attempts, ranks: Ranks) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.training.launch import recipe
 from training.spec import presets
-from training.spec.hostmemory import Load, memory_problem, needed
+from training.spec.hostmemory import Load, memory_problem, needed, way_of
 
 BILLION = 10**9
 GB = 10**9
@@ -63,12 +63,26 @@ def test_every_preset_fits_on_the_node_that_it_was_written_for(name: str) -> Non
     preset = presets.load(name)
     how = preset.recipe
     parameters, memory = next(node for model, node in NODES.items() if name.startswith(model))
-    way = "accelerate" if how.fsdp.version == 1 or how.method.kind == "qlora" else "slices"
+    way = way_of(how)
     on_host = memory == 24 * GB
     ranks = preset.nodes * preset.processes if on_host else preset.processes  # the demo's nodes are one machine
     trained = 0 if how.method.adapts else parameters
     asked = Load(parameters, trained, preset.nodes * preset.processes, ranks, way, on_host)
     assert memory_problem("n", needed(asked, how), memory, memory, way) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "way"),
+    [
+        ({}, "slices"),
+        ({"fsdp": {"weights": "broadcast"}}, "broadcast"),
+        ({"fsdp": {"weights": "accelerate"}}, "accelerate"),
+        ({"fsdp": {"version": 1}}, "accelerate"),
+        ({"method": {"kind": "qlora"}, "precision": "bf16"}, "accelerate"),
+    ],
+)
+def test_the_way_is_the_recipes(asked: dict[str, object], way: str) -> None:
+    assert way_of(recipe(**asked)) == way
 
 
 def test_a_base_in_four_bits_is_never_whole_on_the_host() -> None:
