@@ -1,0 +1,34 @@
+"""The only way to change a run: create, launch, stop, resume, clone, export.
+
+Each checks everything first and raises Refused with field, reason and way out; then changes rows in one
+transaction and sends a step to the workers on commit.
+"""
+
+from .begin import OURSELVES, launch, place, restart, restart_delay, resume
+from .choice import newest_checkpoint, torn_ones
+from .end import stop
+from .exports import adapter_choices, export
+from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, slots, target_of
+
+__all__ = [
+    "MAX_NAME",
+    "OURSELVES",
+    "Order",
+    "adapter_choices",
+    "check",
+    "clone",
+    "create",
+    "export",
+    "launch",
+    "newest_checkpoint",
+    "place",
+    "planned_steps",
+    "resolve",
+    "restart",
+    "restart_delay",
+    "resume",
+    "slots",
+    "stop",
+    "target_of",
+    "torn_ones",
+]

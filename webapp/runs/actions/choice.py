@@ -1,0 +1,56 @@
+"""Which checkpoint a run is gone on from, or exported, and what may not be."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from training.spec.lint import Problem, Refused
+
+from ..models import Checkpoint, Run
+
+
+def newest_checkpoint(run: Run) -> Checkpoint | None:
+    """Return the newest attempt's newest complete checkpoint, else that of the attempt before, and so on."""
+    usable = Checkpoint.objects.filter(attempt__run=run, deleted_at=None).exclude(completed_at=None)
+    return usable.order_by("-attempt__number", "-step").first()
+
+
+def torn_ones(run: Run) -> str:
+    """Return what a resume from the newest complete checkpoint passes over, as words behind its step; or nothing."""
+    newest = newest_checkpoint(run)
+    rows = Checkpoint.objects.filter(attempt__run=run, completed_at=None, deleted_at=None)
+    if newest:
+        later = Q(attempt=newest.attempt_id, step__gt=newest.step)
+        rows = rows.filter(later | Q(attempt__number__gt=newest.attempt.number))
+    names = [
+        f"step {row.step} of attempt {row.attempt.number} (on {row.parts.count()} of {row.nodes} nodes)"
+        for row in rows.select_related("attempt").order_by("attempt__number", "step")
+    ]
+    return f"; passed over as incomplete: {', '.join(names)}" if names else ""
+
+
+def check_resumable(run: Run, checkpoint: Checkpoint) -> None:
+    check_checkpoint(run, checkpoint)
+    if checkpoint.step >= run.total_steps:
+        raise Refused(
+            [Problem("checkpoint", "it is the run's last step", "There is nothing left to train; export it.")]
+        )
+    _check_same_nodes(run, checkpoint)
+
+
+def check_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
+    if checkpoint.attempt.run_id != run.pk:
+        raise Refused([Problem("checkpoint", "it belongs to another run", "Choose one of this run's checkpoints.")])
+    if not checkpoint.usable:
+        what = "was deleted" if checkpoint.deleted_at else "is not complete"
+        raise Refused([Problem("checkpoint", f"step {checkpoint.step} {what}", "Choose a complete one.")])
+
+
+def _check_same_nodes(run: Run, checkpoint: Checkpoint) -> None:
+    """Checkpoints lie on the nodes that wrote them."""
+    written = {p.node_id for p in checkpoint.attempt.placements.all()}
+    ready = set(run.cluster.nodes.filter(in_service=True).exclude(host_key="").values_list("pk", flat=True))
+    if not written <= ready:
+        raise Refused(
+            [Problem("cluster", "a node that holds the checkpoint is out of service", "Return it to service.")]
+        )
