@@ -45,6 +45,9 @@ class Kind(StrEnum):
     # an export, in events.jsonl of its own folder
     PROGRESS = "progress"  # phase: check | stream | prove; done, total (bytes)
     EXPORTED = "exported"  # bytes, dtype, files: [{name, size, sha256}], proof: {...}
+    # a delivery, in events.jsonl of its own folder; PROGRESS of it has the phases check | send | verify
+    DELIVERED = "delivered"  # where, url, files: [{name, size, sha256}], bytes_sent, bytes_skipped (they were there
+    #   already, and are the same), already (all of them), replaced (other content went), revision (of a hub), note
 
 
 # In a metrics line, of the steps since the line before. Seconds are wall time per step on rank 0: step_seconds is the

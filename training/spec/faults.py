@@ -27,6 +27,11 @@ class Reason(StrEnum):
     LAUNCH = "launch"
     PROOF = "proof"  # an export that did not load or compare
     SUPERVISOR_LOST = "supervisor_lost"  # no exit file and no process
+    # of a delivery
+    CREDENTIALS = "credentials"  # not known to the destination, or none were given
+    PERMISSION = "permission"  # known, and not allowed to
+    DESTINATION = "destination"  # not there, holding something else, or answering what it should not
+    NETWORK = "network"  # the destination could not be reached, or did not go on answering
 
     @property
     def good(self) -> bool:
@@ -54,6 +59,10 @@ SENTENCES = {
     Reason.LAUNCH: "the job could not be started",
     Reason.PROOF: "the exported model did not pass its proof",
     Reason.SUPERVISOR_LOST: "the supervisor vanished without an exit file",
+    Reason.CREDENTIALS: "the destination does not know these credentials",
+    Reason.PERMISSION: "the destination does not allow this",
+    Reason.DESTINATION: "the destination is not as it should be",
+    Reason.NETWORK: "the destination could not be reached",
 }
 
 # Why another try from the newest checkpoint may go well. A reason that is not here comes from the recipe, the data or
