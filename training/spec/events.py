@@ -44,7 +44,9 @@ class Kind(StrEnum):
     EXIT = "exit"  # code, signal, reason, text: the last line of a job
     # an export, in events.jsonl of its own folder
     PROGRESS = "progress"  # phase: check | stream | prove; done, total (bytes)
-    EXPORTED = "exported"  # bytes, dtype, files: [{name, size, sha256}], proof: {...}
+    # bytes, dtype, files: [{name, size, sha256}], proof: what proof.json holds but for its files, passport: what
+    # passport.json holds (see spec.passport)
+    EXPORTED = "exported"
     # a delivery, in events.jsonl of its own folder; PROGRESS of it has the phases check | send | verify
     DELIVERED = "delivered"  # where, url, files: [{name, size, sha256}], bytes_sent, bytes_skipped (they were there
     #   already, and are the same), already (all of them), replaced (other content went), revision (of a hub), note

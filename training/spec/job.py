@@ -73,6 +73,9 @@ class ExportJob(Part):
         "none", description="Of a checkpoint that holds an adapter: a model of its own, or the adapter alone."
     )
     max_shard_bytes: int = Field(5_000_000_000, ge=1_000_000)
+    passport: str = Field(
+        "", description="spec.passport.Passport as JSON; empty: of what training left beside the checkpoint."
+    )
     out: str = Field(description="Result folder; appears under this name only when proven.")
     events: str
 

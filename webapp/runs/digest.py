@@ -225,9 +225,9 @@ def _export_progress(stream: Stream, event: Event) -> None:
 
 def _exported(stream: Stream, event: Event) -> None:
     data = event.data
-    Export.objects.filter(pk=stream.export_id or 0).update(
-        bytes=data["bytes"], files=data["files"], proof=data["proof"]
-    )
+    found = {name: data[name] for name in ("bytes", "files", "proof")}
+    passport = {"passport": data["passport"]} if isinstance(data.get("passport"), dict) else {}
+    Export.objects.filter(pk=stream.export_id or 0).update(**found, **passport)
 
 
 HANDLERS: dict[str, Callable[[Stream, Event], None]] = {

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from training.spec.envfile import dump
 from training.spec.faults import Reason
+from training.spec.job import Job
 from training.spec.lint import Problem, Refused
 from training.spec.plan import Launch, NodePlan, plan_attempt
 from training.spec.recipe import Recipe
@@ -63,8 +64,19 @@ def prepare(run: Run, attempt: Attempt) -> float:
         attempt.save(update_fields=["port"])
         moved = lifecycle.move(run, RunState.STARTING, actor="worker", cause="every node is ready")
         if moved:
-            attempt.placements.update(prepared_at=timezone.now())
+            _keep(attempt, plans)
     return 0.0
+
+
+def _keep(attempt: Attempt, plans: list[NodePlan]) -> None:
+    """Write down what this launch is made of: the node's next check may find other versions."""
+    by_rank = {plan.rank: plan for plan in plans}
+    for placement in attempt.placements.select_related("node"):
+        plan = by_rank[placement.rank]
+        command = Job.model_validate_json(plan.files[plan.folder.job.name]).argv
+        placement.facts = {"check": placement.node.facts, "command": list(command), "variables": sorted(plan.env)}
+        placement.prepared_at = timezone.now()
+        placement.save(update_fields=["facts", "prepared_at"])
 
 
 async def _on_nodes(members: list[Member], needs: Needs) -> int:

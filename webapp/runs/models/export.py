@@ -34,6 +34,7 @@ class Export(models.Model):
     bytes = models.PositiveBigIntegerField(default=0)
     files = models.JSONField(default=list)
     proof = models.JSONField(default=dict)
+    passport = models.JSONField(default=dict, help_text="What made the weights; see training.spec.passport.")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
     lease_owner = models.CharField(max_length=64, blank=True, editable=False)

@@ -16,6 +16,7 @@ class Placement(models.Model):
     node = models.ForeignKey("fleet.Node", on_delete=models.PROTECT, related_name="placements")
     rank = models.PositiveSmallIntegerField()
     slot = models.JSONField()
+    facts = models.JSONField(default=dict, blank=True, help_text="Of its launch: {check, command, variables}.")
     prepared_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     exit = models.JSONField(null=True, blank=True, help_text="What exit.json said.")
