@@ -14,6 +14,7 @@ from importlib import import_module
 COMMANDS = {
     "export": ("training.export.cli:main", "turn a sharded checkpoint into a proven model folder"),
     "preflight": ("training.preflight:main", "say whether this node can train"),
+    "checkpoint": ("training.saving.cli:main", "list, pin, unpin or delete an attempt's checkpoints"),
     "free-port": ("training.ports:main", "name a free TCP port"),
     "start": ("training.start:main", "start a job's supervisor in the background, once"),
     "supervise": ("training.supervise:main", "run one job to its end and say how it ended"),

@@ -1,4 +1,4 @@
-"""What tests ask of a checkpoint's folder: which files are in it, whose they are, and whether every byte is right."""
+"""Checkpoint folders for tests, and what is asked of one: which files, whose they are, whether every byte is right."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from training.saving import checkpoints
-from training.saving.checkpoints import MANIFEST, FileFacts
-from training.spec.folder import HOLD
+from training.saving.checkpoints import MANIFEST, FileFacts, Manifest
+from training.spec.folder import HOLD, PIN
 
 SHARD = re.compile(r"(?:__(\d+)_\d+\.distcp|rng_state_(\d+)\.pth|window_(\d+)\.json)")
+FILES = {
+    0: ("pytorch_model_fsdp_0/__0_0.distcp", "rng_state_0.pth", "pytorch_model_fsdp_0/.metadata", "trainer_state.json"),
+    1: ("pytorch_model_fsdp_0/__1_0.distcp", "rng_state_1.pth"),
+}
 
 
 def shard_rank(name: str) -> int | None:
@@ -21,9 +25,9 @@ def shard_rank(name: str) -> int | None:
 
 
 def file_names(folder: Path) -> list[str]:
-    """Return the names of all files under `folder`, relative to it; manifests and holds left out."""
+    """Return the names of all files under `folder`, relative to it; manifests, holds and pins left out."""
     files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in files if not MANIFEST.fullmatch(name) and not name.startswith(HOLD))
+    return sorted(name for name in files if not MANIFEST.fullmatch(name) and not name.startswith((HOLD, PIN)))
 
 
 def measured(folder: Path, names: Iterable[str]) -> dict[str, FileFacts]:
@@ -35,3 +39,21 @@ def measured(folder: Path, names: Iterable[str]) -> dict[str, FileFacts]:
 def damage(folder: Path) -> list[str]:
     """Return what is wrong with a checkpoint, every byte of it read, as a resume reads it."""
     return checkpoints.faults(folder) or checkpoints.changed(folder, checkpoints.large_files(folder))
+
+
+def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = True, nodes: int = 2) -> Path:
+    """Write one node's part of a checkpoint."""
+    folder = root / f"checkpoint-{step}"
+    (folder / "pytorch_model_fsdp_0").mkdir(parents=True, exist_ok=True)
+    for name in FILES[node]:
+        (folder / name).write_text(f"{name} at {step}")
+    if manifest:
+        facts = measured(folder, FILES[node])
+        described = Manifest(step=step, node_rank=node, nodes=nodes, world_size=2, save=save, files=facts)
+        checkpoints.write_manifest(folder, described)
+    return folder
+
+
+def whole(root: Path, step: int) -> Path:
+    part(root, step, 0)
+    return part(root, step, 1)

@@ -7,32 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.training import folders
-from training.saving import checkpoints
-from training.saving.checkpoints import Manifest
+from tests.training.folders import FILES, part, whole
+from training.saving import checkpoints, removal
 from training.spec.folder import hold_name
-
-FILES = {
-    0: ("pytorch_model_fsdp_0/__0_0.distcp", "rng_state_0.pth", "pytorch_model_fsdp_0/.metadata", "trainer_state.json"),
-    1: ("pytorch_model_fsdp_0/__1_0.distcp", "rng_state_1.pth"),
-}
-
-
-def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = True, nodes: int = 2) -> Path:
-    """Write one node's part of a checkpoint."""
-    folder = root / f"checkpoint-{step}"
-    (folder / "pytorch_model_fsdp_0").mkdir(parents=True, exist_ok=True)
-    for name in FILES[node]:
-        (folder / name).write_text(f"{name} at {step}")
-    if manifest:
-        facts = folders.measured(folder, FILES[node])
-        described = Manifest(step=step, node_rank=node, nodes=nodes, world_size=2, save=save, files=facts)
-        checkpoints.write_manifest(folder, described)
-    return folder
-
-
-def whole(root: Path, step: int) -> Path:
-    part(root, step, 0)
-    return part(root, step, 1)
 
 
 def test_a_whole_one_has_no_faults(tmp_path: Path) -> None:
@@ -120,8 +97,8 @@ def test_what_an_export_holds_stays_until_it_has_ended(tmp_path: Path) -> None:
 def test_a_deleted_one_is_gone_and_a_half_deleted_one_does_not_count(tmp_path: Path) -> None:
     whole(tmp_path, 2)
     whole(tmp_path, 4)
-    checkpoints.delete(tmp_path / "checkpoint-2")
-    checkpoints.delete(tmp_path / "checkpoint-2")
+    removal.delete(tmp_path / "checkpoint-2")
+    removal.delete(tmp_path / "checkpoint-2")
     (tmp_path / ".deleted-checkpoint-3").mkdir()
     assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-4"]
     assert checkpoints.steps(tmp_path) == [4]

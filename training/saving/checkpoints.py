@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..spec.folder import HOLD, checkpoint_name, manifest_name
+from ..spec.folder import checkpoint_name, manifest_name
+from . import removal
 
 NAME = re.compile(r"checkpoint-(\d+)")
 MANIFEST = re.compile(r"manifest-(\d+)\.json")
@@ -86,10 +86,10 @@ def read_manifest(folder: Path, node_rank: int) -> Manifest | None:
         return None
 
 
-def faults(folder: Path) -> list[str]:
+def faults(folder: Path, *, small: int = SMALL) -> list[str]:
     """Return what keeps the checkpoint in `folder` from being complete here; empty: it is.
 
-    Sizes are compared, and the bytes of small files; those of the others by `changed`.
+    Sizes are compared, and the bytes of files up to `small`; those of the others by `changed`.
     """
     first = next((m for path in sorted(folder.glob("manifest-*.json")) if (m := _manifest_at(folder, path))), None)
     if first is None:
@@ -102,8 +102,22 @@ def faults(folder: Path) -> list[str]:
         elif (manifest.step, manifest.nodes, manifest.save) != (first.step, first.nodes, first.save):
             found.append(f"the part of node {node} is from another save")
         else:
-            found += _part_faults(folder, manifest)
+            found += _part_faults(folder, manifest, small=small)
     return found
+
+
+def manifests(folder: Path) -> list[Manifest]:
+    """Return the manifests that are here and can be read, by node."""
+    found = (_manifest_at(folder, path) for path in folder.glob("manifest-*.json"))
+    return sorted((manifest for manifest in found if manifest), key=lambda manifest: manifest.node_rank)
+
+
+def manifest_time(folder: Path, manifest: Manifest) -> float:
+    """Return when it was written, in seconds since the epoch; 0 where it has gone meanwhile."""
+    try:
+        return (folder / manifest_name(manifest.node_rank)).stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _manifest_at(folder: Path, path: Path) -> Manifest | None:
@@ -135,15 +149,13 @@ def own_faults(folder: Path, node_rank: int) -> list[str]:
 
 def large_files(folder: Path) -> list[str]:
     """Return the names of those files of a complete checkpoint that faults() does not read, largest first."""
-    manifests = [m for path in folder.glob("manifest-*.json") if (m := _manifest_at(folder, path))]
-    sizes = {name: facts.size for m in manifests for name, facts in m.files.items() if facts.size > SMALL}
+    sizes = {name: facts.size for m in manifests(folder) for name, facts in m.files.items() if facts.size > SMALL}
     return sorted(sizes, key=lambda name: (-sizes[name], name))
 
 
 def changed(folder: Path, names: Iterable[str]) -> list[str]:
     """Return which of these files are not, byte by byte, what their manifest says."""
-    manifests = [m for path in folder.glob("manifest-*.json") if (m := _manifest_at(folder, path))]
-    facts = {name: found for m in manifests for name, found in m.files.items()}
+    facts = {name: found for m in manifests(folder) for name, found in m.files.items()}
     return [f"{name} was changed after its save" for name in names if _measured(folder / name) != facts[name]]
 
 
@@ -164,25 +176,16 @@ def to_delete(root: Path, node_rank: int, keep: int) -> list[int]:
     """Return the steps to delete so that the newest `keep` complete ones stay.
 
     Torn ones older than the newest complete one go as well: nobody writes them any more. Without a complete
-    one nothing goes, and what an export holds stays until it has ended.
+    one nothing goes, and what is pinned or held by an export stays.
     """
     found = steps(root)
     complete = [step for step in found if own_part_complete(root, step, node_rank)]
     if not complete:
         return []
     kept = set(complete[-keep:])
-    return [step for step in found if step < complete[-1] and step not in kept and not _is_held(root, step)]
+    return [step for step in found if step < complete[-1] and step not in kept and not _stays(root, step)]
 
 
-def _is_held(root: Path, step: int) -> bool:
-    return any((root / checkpoint_name(step)).glob(f"{HOLD}*"))
-
-
-def delete(folder: Path) -> None:
-    """Delete a checkpoint; from its first moment it no longer counts as one."""
-    if not folder.is_dir():
-        return
-    doomed = folder.with_name(f".deleted-{folder.name}")
-    shutil.rmtree(doomed, ignore_errors=True)
-    os.replace(folder, doomed)
-    shutil.rmtree(doomed)
+def _stays(root: Path, step: int) -> bool:
+    folder = root / checkpoint_name(step)
+    return removal.pinned(folder) or bool(removal.holds(folder))

@@ -23,7 +23,7 @@ from ..ranks import Ranks
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.folder import checkpoint_name
-from . import checkpoints, disks
+from . import checkpoints, disks, removal
 from .task import Task
 
 Facts = dict[str, checkpoints.FileFacts]
@@ -118,7 +118,7 @@ class Saver:
 
     def _write(self, step: int, write: Write) -> Saved:
         folder = self.root / checkpoint_name(step)
-        self._together(folder, lambda: checkpoints.delete(folder) if self.owner else None)
+        self._together(folder, lambda: removal.delete(folder, whatever_keeps_it=True) if self.owner else None)
         facts: Facts = {}
         self._together(folder, lambda: facts.update(write(folder, self._apart.group)))
         manifest = self._manifest(step, facts)
@@ -139,7 +139,7 @@ class Saver:
         gc.collect()  # the failed writers still hold their files open, which keeps the space taken
         self._apart.gather(None)
         if self.owner:
-            checkpoints.delete(folder)
+            removal.delete(folder, whatever_keeps_it=True)
         self._apart.gather(None)
 
     def _caught(self, act: Callable[[], object]) -> tuple[Reason, str] | None:
@@ -173,7 +173,7 @@ class Saver:
         self._apart.gather(None)  # all nodes have looked before the first file goes
         for step in doomed:
             if self.owner:
-                checkpoints.delete(self.root / checkpoint_name(step))
+                removal.delete(self.root / checkpoint_name(step))
         return doomed
 
     def _tell(self, saved: Saved) -> None:

@@ -165,6 +165,16 @@ def hold_name(export: int) -> str:
     return f"{HOLD}{int(export)}"
 
 
+def held_by(name: str) -> int | None:
+    """Return the export that the file `name` holds a checkpoint for; None where it is no hold."""
+    number = name.removeprefix(HOLD)
+    return int(number) if name.startswith(HOLD) and number.isdecimal() and number.isascii() else None
+
+
+PIN = ".pin"
+"""An empty file in a checkpoint's folder, on each node: while it is there nothing deletes the checkpoint."""
+
+
 def manifest_name(node_rank: int) -> str:
     """The completeness marker of one node's part of a checkpoint, written last."""
     return f"manifest-{int(node_rank)}.json"

@@ -1,0 +1,68 @@
+"""How a checkpoint goes, and what keeps it: pins and holds, looked for again when nobody can reach it any more.
+
+Training rotates while the service deletes what a person chose: whoever renames the folder has it, the other finds
+nothing. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from ..spec.folder import HOLD, PIN, held_by
+
+DELETED = ".deleted-"
+
+
+def pinned(folder: Path) -> bool:
+    return (folder / PIN).exists()
+
+
+def holds(folder: Path) -> list[int]:
+    """Return the exports that hold the checkpoint in `folder`, in order of number."""
+    return sorted(number for path in folder.glob(f"{HOLD}*") if (number := held_by(path.name)) is not None)
+
+
+def pin(folder: Path) -> None:
+    """Keep the checkpoint from being deleted; raise OSError where there is none."""
+    os.close(os.open(folder / PIN, os.O_WRONLY | os.O_CREAT, 0o644))
+
+
+def unpin(folder: Path) -> None:
+    (folder / PIN).unlink(missing_ok=True)
+
+
+def size(folder: Path) -> int:
+    """Return the bytes of all files under `folder`; one that vanishes meanwhile counts nothing."""
+    found = 0
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += os.lstat(os.path.join(directory, name)).st_size
+    return found
+
+
+def delete(folder: Path, *, whatever_keeps_it: bool = False) -> int:
+    """Delete a checkpoint; from its first moment it no longer counts as one. Return the bytes that were freed.
+
+    What an earlier call left half deleted goes as well. One that was pinned or held until the last moment stays.
+    """
+    doomed = folder.with_name(f"{DELETED}{folder.name}-{uuid.uuid4().hex[:8]}")
+    with suppress(FileNotFoundError):  # another one has it
+        os.replace(folder, doomed)
+        if not whatever_keeps_it and (pinned(doomed) or holds(doomed)):
+            os.replace(doomed, folder)
+    freed = 0
+    for rest in (folder.with_name(f"{DELETED}{folder.name}"), *folder.parent.glob(f"{DELETED}{folder.name}-*")):
+        freed += size(rest)
+        shutil.rmtree(rest, onerror=_unless_gone)
+    return freed
+
+
+def _unless_gone(function: object, path: object, error: tuple[type, BaseException, object]) -> None:
+    """Another process may be removing the same tree."""
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]
