@@ -13,6 +13,7 @@ from importlib import import_module
 # name: (module:function taking the argument list and returning the exit status, one line of help)
 COMMANDS = {
     "export": ("training.export.cli:main", "turn a sharded checkpoint into a proven model folder"),
+    "answer": ("training.answer.cli:main", "let models answer prompts, side by side"),
     "preflight": ("training.preflight:main", "say whether this node can train"),
     "checkpoint": ("training.saving.cli:main", "list, pin, unpin or delete an attempt's checkpoints"),
     "free-port": ("training.ports:main", "name a free TCP port"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from inspect import getdoc
 from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -61,7 +61,10 @@ def _default(info: FieldInfo) -> str:
 
 
 def _kind(info: FieldInfo) -> str:
-    return ", ".join([_name(info.annotation), *_bounds(info.metadata)])
+    bounds = ", ".join(_bounds(info.metadata))
+    if get_origin(info.annotation) is tuple:
+        bounds = bounds.replace("characters", "of them")
+    return ", ".join(filter(None, [_name(info.annotation), bounds]))
 
 
 def _name(kind: Any) -> str:
@@ -73,8 +76,10 @@ def _name(kind: Any) -> str:
         inner = [one for one in get_args(kind) if one is not Ellipsis]
         many = "list of " if Ellipsis in get_args(kind) else f"list of {len(inner)}: "
         return many + _name(inner[0])
-    if isinstance(kind, UnionType):
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
         return " or ".join(_name(one) for one in get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return f"{{{', '.join(kind.model_fields)}}}"
     return {int: "integer", float: "number", bool: "true or false", str: "text"}.get(kind, str(kind))
 
 

@@ -50,6 +50,12 @@ class Kind(StrEnum):
     # a delivery, in events.jsonl of its own folder; PROGRESS of it has the phases check | send | verify
     DELIVERED = "delivered"  # where, url, files: [{name, size, sha256}], bytes_sent, bytes_skipped (they were there
     #   already, and are the same), already (all of them), replaced (other content went), revision (of a hub), note
+    # a trial, in events.jsonl of its own folder; model, prompt: which of them, by index
+    MODEL = "model"  # model, state: loading | ready; of one ready device, why (no better one), dtype, bytes, seconds
+    TOKEN = "token"  # noqa: S105  model, prompt, text (what is new), tokens (so far)
+    # model, prompt, text (whole), tokens, seconds, tokens_per_second, first_token_seconds,
+    # stopped_by: eos | tokens | time | stop
+    ANSWER = "answer"
 
 
 # In a metrics line, of the steps since the line before. Seconds are wall time per step on rank 0: step_seconds is the

@@ -20,6 +20,7 @@ from .sections.limits import Limits
 from .sections.method import Method
 from .sections.model import Model
 from .sections.optimisation import Optimisation
+from .sections.prompts import Prompts
 from .sections.trackers import Trackers
 
 VERSION: Literal[1] = 1
@@ -47,6 +48,7 @@ class Recipe(Section):
     export: Export = Field(default_factory=Export)
     limits: Limits = Field(default_factory=Limits)
     trackers: Trackers = Field(default_factory=Trackers)
+    prompts: Prompts = Field(default_factory=Prompts)
 
     @model_validator(mode="after")
     def number_formats_go_together(self) -> Recipe:
@@ -76,6 +78,12 @@ class Recipe(Section):
     def an_adapter_is_there_to_export(self) -> Recipe:
         if not self.method.adapts and self.export.changed("adapter"):
             raise ValueError("export.adapter is of no use while method.kind is full; leave it out, or set kind to lora")
+        return self
+
+    @model_validator(mode="after")
+    def a_chat_needs_rows_that_are_chats(self) -> Recipe:
+        if self.data.format != "messages" and any(not isinstance(ask, str) for ask in self.prompts.ask):
+            raise ValueError(f"prompts.ask holds a chat, and data.format is {self.data.format}; give texts alone")
         return self
 
     @model_validator(mode="after")

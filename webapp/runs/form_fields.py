@@ -59,6 +59,9 @@ LABELS = {
     "limits.hours": "Hours at most",
     "limits.restarts": "Restarts after a failure",
     "trackers.names": "Report to",
+    "prompts.ask": "Prompts, with a line of three dashes between two",
+    "prompts.max_new_tokens": "Tokens an answer",
+    "prompts.seconds": "Seconds for all answers",
 }
 TITLES = {
     ROOT: "Number formats",
@@ -71,6 +74,7 @@ TITLES = {
     "export": "Export",
     "limits": "Limits and restarts",
     "trackers": "Trackers",
+    "prompts": "Fixed prompts",
 }
 
 

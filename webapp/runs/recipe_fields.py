@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from training.spec.recipe import Recipe, merge
+
+from . import prompt_text
 
 # Chosen beside the recipe on the site, or no choice at all.
 NOT_HERE = frozenset({"version", "model.name", "model.revision", "data.train", "data.test"})
@@ -38,7 +40,7 @@ ONLY_WHEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Spec:
-    """One recipe field. `kind`: number, choice, choices, switch, text, lines or list."""
+    """One recipe field. `kind`: number, choice, choices, switch, text, lines, list or prompts."""
 
     key: str
     hint: str
@@ -59,6 +61,8 @@ class Spec:
             return typed == "on"
         if self.kind == "choice":
             return next((option for option in self.options if str(option) == typed), typed)
+        if self.kind == "prompts":
+            return prompt_text.parse(typed)
         if self.kind in ("list", "choices"):
             return [part for part in re.split(r"[\s,]+", typed) if part]
         return typed.replace("\r\n", "\n") if self.kind == "lines" else typed
@@ -99,7 +103,9 @@ def _spec(key: str, info: FieldInfo) -> Spec:
         return Spec(key, hint, "choice", get_args(annotation))
     if get_origin(annotation) is tuple:
         inner = get_args(annotation)[0]
-        return Spec(key, hint, "choices", get_args(inner)) if get_origin(inner) is Literal else Spec(key, hint, "list")
+        if get_origin(inner) is Literal:
+            return Spec(key, hint, "choices", get_args(inner))
+        return Spec(key, hint, "list" if inner in (str, int, float) or get_origin(inner) is Annotated else "prompts")
     if annotation is bool:
         return Spec(key, hint, "switch")
     if annotation in (int, float):
@@ -108,8 +114,10 @@ def _spec(key: str, info: FieldInfo) -> Spec:
     return Spec(key, hint, "lines" if max(lengths, default=0) > LONG else "text")
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, kind: str = "") -> str:
     """Return a recipe's value as the form holds it."""
+    if kind == "prompts":
+        return prompt_text.show(value)
     if isinstance(value, bool):
         return "on" if value else ""
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -118,7 +126,7 @@ def shown(value: Any) -> str:
 def typed(recipe: dict[str, Any]) -> dict[str, str]:
     """Return every field of `recipe` as the form holds it; what it lacks is the default."""
     whole = merge(Recipe().model_dump(mode="json"), recipe)
-    return {key: shown(_dig(whole, key)) for key in specs()}
+    return {key: shown(_dig(whole, key), spec.kind) for key, spec in specs().items()}
 
 
 def laid_over(base: dict[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Models answer prompts, in turn, with what they say told as it comes."""
