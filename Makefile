@@ -8,6 +8,7 @@
 # make bench-save     what a save costs the step: sharded, asynchronous and full, beside cp
 # make prove-resume   a run killed ten times goes on exactly
 # make bench-watch    what being watched costs a training step
+# make bench-download  5 GB through the web server: interrupted, memory, and the pages beside it; 5 GB of disk
 # make gpu-check   what only a GPU can show, in under five minutes; installs nothing
 # make screenshots    docs/images, of a real run
 # SHARDBOARD_PORT, SHARDBOARD_STATE, SHARDBOARD_ADMIN_PASSWORD: see docs/operate.md
@@ -24,7 +25,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch prove-resume gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download prove-resume gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -87,6 +88,10 @@ prove-resume: $(VENV)/.tests
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)
+
+bench-download: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
+	@tests/packages.sh
+	@$(BIN)/python -m tests.bench.download $(BENCH_ARGS)
 
 # On a GPU node that has its packages already, also where no network is.
 gpu-check:

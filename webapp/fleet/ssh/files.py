@@ -15,6 +15,7 @@ from pathlib import Path
 import asyncssh
 
 BLOCK = 1 << 20
+PIECE = 1 << 18  # bytes a request: several are on the way at once, and OpenSSH answers no more than this
 FULL = 1 << 20  # bytes: with less left than this, a write that failed failed for want of room
 NO_ROOM = (asyncssh.SFTPNoSpaceOnFilesystem, asyncssh.SFTPQuotaExceeded)
 
@@ -127,7 +128,7 @@ async def remove(sftp: asyncssh.SFTPClient, path: str) -> None:
 
 async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | None) -> AsyncIterator[bytes]:
     left = length
-    async with sftp.open(path, "rb") as file:
+    async with sftp.open(path, "rb", block_size=PIECE) as file:
         while left is None or left > 0:
             block = await file.read(BLOCK if left is None else min(BLOCK, left), offset)
             if not block:

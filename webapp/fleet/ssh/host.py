@@ -37,6 +37,8 @@ CONNECT_SECONDS = 10
 LOGIN_SECONDS = 20
 COMMAND_SECONDS = 120.0
 CHUNK = 1 << 20
+# First those that processors have instructions for: half the time of the library's first choice for the same bytes.
+CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 # The shell waits on its standard input, which closes with the connection, so that no `tail` outlives it.
 # A `tail` that begins without the file looks once a second for good, and one on NFS or overlayfs always does:
 # so it begins when the file is there, and where it can't be told of changes it looks ten times a second.
@@ -106,7 +108,7 @@ async def _open(endpoint: Endpoint, keepalive: tuple[int, int]) -> asyncssh.SSHC
             endpoint.address, endpoint.port, username=endpoint.user, client_factory=lambda: client, config=None,
             known_hosts=([pinned], [], []), client_keys=[asyncssh.import_private_key(endpoint.private_key)],
             agent_path=None, password=None, preferred_auth="publickey", gss_host=None,
-            connect_timeout=CONNECT_SECONDS, login_timeout=LOGIN_SECONDS,
+            connect_timeout=CONNECT_SECONDS, login_timeout=LOGIN_SECONDS, encryption_algs=CIPHERS,
             keepalive_interval=keepalive[0], keepalive_count_max=keepalive[1],
         )  # fmt: skip
     except asyncssh.HostKeyNotVerifiable as error:
