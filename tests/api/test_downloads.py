@@ -64,7 +64,8 @@ def there(world: World, secret: str, tmp_path: Path) -> Iterator[Downloads]:
     for name, content in CONTENT.items():
         (folder / name).write_bytes(content)
     files = [{"name": n, "size": len(c), "sha256": hashlib.sha256(c).hexdigest()} for n, c in CONTENT.items()]
-    Export.objects.filter(pk=export.pk).update(state="ready", node=node, slot=vars(node.slot()), files=files)
+    made = {"state": "ready", "made_dtype": "bfloat16", "node": node, "slot": vars(node.slot()), "files": files}
+    Export.objects.filter(pk=export.pk).update(**made)
     yield Downloads(export, sshd, folder, secret, f"{ROOT}/exports/{export.pk}")
     sshd.finish()
 

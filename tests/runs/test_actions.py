@@ -127,7 +127,7 @@ def test_an_export_needs_a_complete_checkpoint_and_a_known_dtype(attempt: Attemp
     with pytest.raises(Refused, match="number format"):
         actions.export(run, None, there, "int3")
     assert not Export.objects.exists()
-    assert actions.export(run, None).dtype == "bfloat16"
+    assert actions.export(run, None).dtype == "base"
 
 
 def test_an_adapters_run_is_exported_merged_or_alone(attempt: Attempt) -> None:  # noqa: F811

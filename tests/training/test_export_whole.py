@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from tests.training import sharded
 from tests.training.tokens import TAGGED
 from training.export import cli
+from training.export.planning import Planner
 from training.spec.events import Event, Kind, parse
 from training.spec.job import ExportJob
 
@@ -69,6 +70,13 @@ def test_it_splits_into_files_with_an_index(untied, sharded_checkpoints):
     for name, file in index["weight_map"].items():
         with safe_open(folder / file, "pt") as opened:
             assert torch.equal(opened.get_tensor(name), truth[name]), name
+
+
+def test_the_plan_had_foretold_it(untied):
+    told = Planner(untied.model_copy(update={"out": untied.out + "-other"}), probe=False).plan()
+    made = {path.name: path.stat().st_size for path in Path(untied.out).glob("*.safetensors")}
+    assert {file.name: file.size for file in told.writing.files} == made
+    assert told.works
 
 
 def test_the_events_tell_the_way_and_the_end(tied):

@@ -234,7 +234,7 @@ def test_gpt2_keeps_its_layers_the_other_way_round() -> None:
 
 def test_the_recipe_says_how_a_run_is_exported() -> None:
     usual = {
-        "trust_remote_code": False, "template": "", "dtype": "bfloat16", "adapter": "none",
+        "trust_remote_code": False, "template": "", "dtype": "base", "adapter": "none",
         "max_shard_bytes": 5_000_000_000,
     }  # fmt: skip
     assert export_settings(recipe()) == usual

@@ -91,7 +91,10 @@ def _export(job: ExportJob, checkpoint: Path, out: Path, journal: Journal) -> di
     step = check_checkpoint(checkpoint, journal)
     # torch and transformers take seconds to import: a damaged checkpoint is told before
     from .assemble import Assembly
+    from .blueprint import load_config
+    from .numbers import settled
 
+    job = settled(job, load_config(job))
     assembly = Assembly(job)
     needed = sum(file.size for file in assembly.files)
     check_disk(needed, shutil.disk_usage(out.parent).free, str(out.parent))

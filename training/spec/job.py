@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from .folder import TOKENS, JobFolder
 from .parts import FreshPart
 from .recipe import Recipe
+from .sections.export import FORMATS, NumberFormat
 
 
 class Part(BaseModel):
@@ -58,6 +59,7 @@ class TrainJob(Part):
 
 
 AdapterChoice = Literal["none", "merged", "adapter"]
+__all__ = ["FORMATS", "AdapterChoice", "ExportJob", "Job", "NumberFormat", "TrainJob", "export_settings"]
 
 
 class ExportJob(Part):
@@ -68,7 +70,7 @@ class ExportJob(Part):
     revision: str = ""
     trust_remote_code: bool = False
     template: str = Field("", description="Chat template trained with in place of the base's, which goes along.")
-    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    dtype: NumberFormat = Field("base", description="Number format; base: as the base model is stored.")
     adapter: AdapterChoice = Field(
         "none", description="Of a checkpoint that holds an adapter: a model of its own, or the adapter alone."
     )

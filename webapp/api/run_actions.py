@@ -10,6 +10,7 @@ from ninja import Field, Router, Schema
 from ninja.responses import Status
 from pydantic import ConfigDict, StrictInt
 
+from training.spec.job import NumberFormat
 from webapp.runs import actions
 from webapp.runs.models import Run
 
@@ -39,7 +40,7 @@ class NewExport(Schema):
     model_config = ConfigDict(extra="forbid")
 
     checkpoint: StrictInt | None = Field(None, description=CHECKPOINT)
-    dtype: Literal["bfloat16", "float16", "float32"] | None = Field(None, description="Null: the recipe's.")
+    dtype: NumberFormat | None = Field(None, description="`base`: as the base model is stored. Null: the recipe's.")
     adapter: Literal["merged", "adapter"] | None = Field(
         None, description="Of an adapter's run: a model of its own, or the adapter alone. Null: the recipe's."
     )

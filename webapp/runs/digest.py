@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from training.spec.events import Kind, number
 from training.spec.faults import Reason
+from training.spec.job import FORMATS
 
 from ..dispatch import advance_export, advance_run
 from .archive import Archive
@@ -139,6 +140,8 @@ def _bad_exported(event: Event) -> str:
         Archive("model", tuple((file["name"], file["size"]) for file in data["files"]))
     except ValueError as error:
         return f"files: {error}"[:200]
+    if data.get("dtype") not in FORMATS:
+        return f"dtype is {data.get('dtype')!r}"[:200]
     return _not_counts(event, "bytes")
 
 
@@ -225,7 +228,7 @@ def _export_progress(stream: Stream, event: Event) -> None:
 
 def _exported(stream: Stream, event: Event) -> None:
     data = event.data
-    found = {name: data[name] for name in ("bytes", "files", "proof")}
+    found = {name: data[name] for name in ("bytes", "files", "proof")} | {"made_dtype": data["dtype"]}
     passport = {"passport": data["passport"]} if isinstance(data.get("passport"), dict) else {}
     Export.objects.filter(pk=stream.export_id or 0).update(**found, **passport)
 

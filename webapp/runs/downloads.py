@@ -77,7 +77,7 @@ async def archive_response(request: HttpRequest, export_id: int) -> HttpResponse
 
 
 def _archive(export: Export) -> Thing:
-    top = f"{slugify(export.run.name)[:80] or 'model'}-step{export.checkpoint.step}-{export.dtype}"
+    top = f"{slugify(export.run.name)[:80] or 'model'}-step{export.checkpoint.step}-{export.shown_dtype}"
     top += "-adapter" if export.adapter == "adapter" else ""
     files = tuple((file["name"], file["size"]) for file in export.files)
     archive = Archive(top, files, mtime=int((export.ended_at or export.created_at).timestamp()))

@@ -112,7 +112,7 @@ def acts(run: Run) -> Context:
         "can_resume": run.can_resume and newest is not None and newest.step < run.total_steps,
         "newest": newest,
         "usable": usable,
-        "dtypes": [choice for choice, _ in Export._meta.get_field("dtype").choices or []],
+        "dtypes": dict(Export._meta.get_field("dtype").choices or []),
         "stop_seconds": run.parsed_recipe().limits.stop_seconds,
         "adapter_choices": actions.adapter_choices(run),
         "recipe_adapter": run.parsed_recipe().export.adapter,

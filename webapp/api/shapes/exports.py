@@ -24,6 +24,7 @@ class FileOut(Schema):
 
 class ExportOut(Schema):
     """`done` and `total` are bytes of the present `phase`. `adapter` is `none` where the run trained the whole model.
+    `dtype` is what was asked for, `made_dtype` what that came to, known once the node was asked.
 
     `files` and `archive` are there once it is ready."""
 
@@ -33,6 +34,7 @@ class ExportOut(Schema):
     attempt: int
     step: int
     dtype: str
+    made_dtype: str
     adapter: str
     state: str
     reason: str
@@ -51,7 +53,8 @@ class ExportOut(Schema):
 
     @classmethod
     def of(cls, row: Export, request: HttpRequest) -> ExportOut:
-        same = ("id", "dtype", "adapter", "state", "reason", "reason_text", "phase", "done", "total", "bytes", "proof")
+        same = ["id", "dtype", "made_dtype", "adapter", "state", "reason", "reason_text"]
+        same += ["phase", "done", "total", "bytes", "proof"]
         ready = row.state == ExportState.READY
 
         def link(view: str, *args: Any) -> str:

@@ -41,7 +41,7 @@ def export(
 
 
 def _dtype_problems(dtype: str) -> Iterator[Problem]:
-    known = [choice for choice, _ in Export._meta.get_field("dtype").choices or []]
+    known = [str(choice) for choice, _ in Export._meta.get_field("dtype").choices or []]
     if dtype not in known:
         yield Problem("dtype", f"{dtype!r} is not a number format of ours", f"Choose {', '.join(known)}.")
 

@@ -7,16 +7,21 @@ from django.db import models
 from django.utils import timezone
 
 from training.spec.faults import Reason
+from training.spec.job import FORMATS
 
 from ..states import EXPORT_ENDED, ExportState
 from .checkpoint import Checkpoint
 
 
 class Export(models.Model):
-    """`node` holds the result. `files`: [{name, size, sha256}]. `slot`: the node as it was at launch."""
+    """`node` holds the result. `files`: [{name, size, sha256}]. `slot`: the node as it was at launch.
+
+    `dtype` is what was asked for, `made_dtype` what it became: `base` is resolved on the node.
+    """
 
     checkpoint = models.ForeignKey(Checkpoint, on_delete=models.PROTECT, related_name="exports")
-    dtype = models.CharField(max_length=10, choices=[(d, d) for d in ("bfloat16", "float16", "float32")])
+    dtype = models.CharField(max_length=10, choices=[("base", "as the base model"), *((d, d) for d in FORMATS)])
+    made_dtype = models.CharField(max_length=10, blank=True, choices=[(d, d) for d in FORMATS])
     adapter = models.CharField(
         max_length=10,
         choices=[("none", "whole model"), ("merged", "merged into the base"), ("adapter", "adapter alone")],
@@ -50,6 +55,11 @@ class Export(models.Model):
     @property
     def run(self):
         return self.checkpoint.attempt.run
+
+    @property
+    def shown_dtype(self) -> str:
+        """What it became; what was asked for where that isn't known yet."""
+        return self.made_dtype or self.dtype
 
     @property
     def has_ended(self) -> bool:
