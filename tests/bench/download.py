@@ -12,35 +12,32 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import http.client
 import json
 import multiprocessing
 import random
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, cast
 
 from tests.e2e.stack import ROOT, Stack, until
 
 from . import figures, place
+from .reading import BLOCK, Found, Resuming, Where, unpack
 
-BLOCK = 1 << 20
 FILES = 5
 SEED = 4
 MEMORY_GOAL = 64.0  # MiB that the web server may grow by
 LATENCY_GOAL = 2.0  # times the page's own latency
-Found = tuple[str, dict[str, str]]  # hash of all bytes, and of each file
 NODE = f"{place.CLUSTER}-{place.HOST_NAME}"
 
 
@@ -172,7 +169,7 @@ def _download(there: There, leave: Sequence[int], rate: float) -> Found:
 
 
 def _read(out: Connection, where: Where, leave: list[int]) -> None:
-    out.send(_unpack(Resuming(where, leave)))
+    out.send(unpack(Resuming(where, leave)))
 
 
 def _through_a_kill(there: There, at: int) -> Found:
@@ -182,71 +179,7 @@ def _through_a_kill(there: There, at: int) -> Found:
         there.stack.kill("web")
         until("the web server to be back", there.stack.healthy)
 
-    return _unpack(Resuming(Where(there.stack.port, there.stack.token, there.export), [at], kill))
-
-
-def _unpack(source: Resuming) -> Found:
-    """Read the tar to its end."""
-    with tarfile.open(fileobj=source, mode="r|", bufsize=BLOCK) as tar:  # type: ignore[call-overload]
-        files = {PurePosixPath(entry.name).name: _hash(tar.extractfile(entry)) for entry in tar}
-    while source.read(BLOCK):
-        pass
-    return source.digest.hexdigest(), files
-
-
-def _hash(file: Any) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class Where:
-    """Whom to ask for what, and how fast it is read."""
-
-    port: int
-    token: str
-    export: int
-    rate: float = 0.0  # bytes a second at most; 0: no limit
-
-    def ask(self, at: int, tag: str) -> http.client.HTTPResponse:
-        """Ask for the archive from byte `at` on, as long as it has this tag. Nothing else than that is taken."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        headers = {"Authorization": f"Bearer {self.token}"} | ({"Range": f"bytes={at}-", "If-Range": tag} if at else {})
-        connection.request("GET", f"/api/v1/exports/{self.export}/archive", headers=headers)
-        answer = connection.getresponse()
-        if answer.status != (206 if at else 200):
-            raise AssertionError(f"{answer.status}: {answer.read(1000)!r}")
-        return answer
-
-
-class Resuming:
-    """The archive as a file to read once. Its connection is left at each of `leave`; then `meanwhile` is called."""
-
-    def __init__(self, where: Where, leave: list[int], meanwhile: Callable[[], None] = lambda: None):
-        self.where, self.leave, self.meanwhile = where, leave, meanwhile
-        self.digest, self.at, self.tag = hashlib.sha256(), 0, ""
-        self.began = time.monotonic()
-        self.answer = self._ask()
-
-    def read(self, count: int) -> bytes:
-        if self.leave and self.at >= self.leave[0]:
-            del self.leave[0]
-            self.meanwhile()
-            self.answer.close()
-            self.answer = self._ask()
-        block = self.answer.read(count)
-        self.digest.update(block)
-        self.at += len(block)
-        if self.where.rate:
-            time.sleep(max(0.0, self.began + self.at / self.where.rate - time.monotonic()))
-        return block
-
-    def _ask(self) -> http.client.HTTPResponse:
-        answer = self.where.ask(self.at, self.tag)
-        self.tag = answer.headers["ETag"]
-        return answer
+    return unpack(Resuming(Where(there.stack.port, there.stack.token, there.export), [at], kill))
 
 
 def report(there: There, alone: Beside, beside: Beside, took: Sequence[float], wrong: Sequence[str]) -> int:
