@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError
 log = logging.getLogger(__name__)
 
 ADVANCE_RUN = "workers.advance_run"
-ADVANCE_EXPORT = "workers.advance_export"
+ADVANCE_JOB = "workers.advance_job"
 CHECK_NODE = "workers.check_node"
 
 
@@ -24,23 +24,24 @@ def advance_run(run_id: int) -> None:
     _on_commit(ADVANCE_RUN, run_id)
 
 
-def advance_export(export_id: int) -> None:
-    _on_commit(ADVANCE_EXPORT, export_id)
+def advance_job(kind: str, job_id: int) -> None:
+    """Look at a job of one node (webapp.runs.jobkinds)."""
+    _on_commit(ADVANCE_JOB, kind, job_id)
 
 
 def check_node(node_id: int) -> None:
     _on_commit(CHECK_NODE, node_id)
 
 
-def _on_commit(name: str, key: int) -> None:
-    transaction.on_commit(lambda: send(name, key))
+def _on_commit(name: str, *key: str | int) -> None:
+    transaction.on_commit(lambda: send(name, *key))
 
 
-def send(name: str, key: int) -> None:
+def send(name: str, *key: str | int) -> None:
     try:
-        _producer().send_task(name, args=[key], retry=False)
+        _producer().send_task(name, args=list(key), retry=False)
     except (OperationalError, OSError) as error:
-        log.warning("%s(%s) not sent, the sweep will: %s", name, key, error)
+        log.warning("%s%s not sent, the sweep will: %s", name, key, error)
 
 
 @cache

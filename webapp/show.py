@@ -25,6 +25,7 @@ STATES = {
     "running": ("▶", "blue"),
     "stopping": ("◧", "orange"),
     "stopped": ("■", "secondary"),
+    "cancelled": ("■", "secondary"),
     "succeeded": ("✓", "green"),
     "ready": ("✓", "green"),
     "failed": ("✕", "red"),

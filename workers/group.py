@@ -15,7 +15,7 @@ from asgiref.sync import async_to_sync
 from training.spec.folder import JobFolder, Scratch
 from training.spec.plan import NodeSlot, training_argv
 from webapp.fleet.ssh import CommandFailed, Endpoint, Host, SshError, connect
-from webapp.runs.models import Attempt, Export, Placement
+from webapp.runs.models import Attempt, NodeJob, Placement
 
 Answer = dict[str, Any]
 T = TypeVar("T")
@@ -54,13 +54,11 @@ def of_placement(attempt: Attempt, placement: Placement) -> Member:
     )  # fmt: skip
 
 
-def of_export(export: Export, release: str) -> Member:
-    """Return the one node of an export; it has been chosen."""
-    if export.node is None or export.slot is None:
-        raise ValueError(f"{export} has no node yet")
-    slot = NodeSlot(**export.slot)
-    folder = Scratch(PurePosixPath(slot.scratch)).export(export.run.pk, export.pk)
-    return Member(0, export.node.pk, slot, Endpoint.of(export.node), folder, release)
+def of_job(job: NodeJob, release: str) -> Member:
+    """Return the one node of a job; it has been chosen."""
+    if job.node is None or job.slot is None:
+        raise ValueError(f"{job} has no node yet")
+    return Member(0, job.node.pk, NodeSlot(**job.slot), Endpoint.of(job.node), job.folder, release)
 
 
 def on_each(members: Sequence[Member], ask: Callable[[Member, Host], Awaitable[T]]) -> dict[int, T | SshError]:

@@ -8,8 +8,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webapp import dispatch
-from webapp.runs.models import Attempt, Export
-from webapp.runs.states import EXPORT_ENDED, ON_NODES, RunState
+from webapp.runs import jobkinds
+from webapp.runs.models import Attempt, NodeJob
+from webapp.runs.states import ON_NODES, RunState
 
 from . import lease
 from .end import finish
@@ -25,15 +26,16 @@ def sweep() -> None:
     for attempt in attempts:
         if _put_off(attempt, AGAIN):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)
-    for export in Export.objects.filter(due).exclude(state__in=EXPORT_ENDED):
-        if _put_off(export, AGAIN):
-            dispatch.send(dispatch.ADVANCE_EXPORT, export.pk)
+    for kind in jobkinds.every():
+        for job in kind.model._default_manager.filter(due).exclude(state__in=kind.model.STATES.ended):
+            if _put_off(job, AGAIN):
+                dispatch.send(dispatch.ADVANCE_JOB, job.KIND, job.pk)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)
 
 
-def _put_off(row: Attempt | Export, by: timedelta) -> bool:
+def _put_off(row: Attempt | NodeJob, by: timedelta) -> bool:
     """Return True for the one sweeper that may send the look now."""
     rows = type(row)._default_manager.filter(pk=row.pk, due_at=row.due_at)
     return rows.update(due_at=timezone.now() + by) == 1

@@ -9,7 +9,7 @@ from webapp.runs import heartbeat
 
 from . import advance, check, sweep
 from .app import SWEEP, app
-from .export import exporting
+from .nodejob import advance as nodejob
 
 
 @app.task(name=dispatch.ADVANCE_RUN)
@@ -17,9 +17,9 @@ def advance_run(run_id: int) -> None:
     advance.advance(run_id)
 
 
-@app.task(name=dispatch.ADVANCE_EXPORT)
-def advance_export(export_id: int) -> None:
-    exporting.advance(export_id)
+@app.task(name=dispatch.ADVANCE_JOB)
+def advance_job(kind: str, job_id: int) -> None:
+    nodejob.advance(kind, job_id)
 
 
 @app.task(name=dispatch.CHECK_NODE)

@@ -12,7 +12,7 @@ from training.spec.events import Event as Line
 from webapp.datasets.models import Dataset, Version
 from webapp.fleet.models import Cluster, Identity, Node
 from webapp.runs import actions, digest, journal
-from webapp.runs.models import Attempt, Checkpoint, Event, ModelSource, Placement, Point, Run, Series, Stream
+from webapp.runs.models import Attempt, Checkpoint, Event, Export, ModelSource, Placement, Point, Run, Series, Stream
 
 pytestmark = pytest.mark.django_db
 
@@ -102,14 +102,6 @@ def test_what_a_database_cannot_hold_is_written_as_escapes(attempt: Attempt) -> 
         ("sample", None, {"gpus": 3}),
         ("sample", None, {"gpus": [{"used": 1}]}),
         ("progress", None, {"phase": "p" * 21, "done": 0, "total": 0}),
-        ("exported", None, {"files": {}, "proof": {}, "bytes": 1}),
-        ("exported", None, {"files": ["config.json"], "proof": {}, "bytes": 1}),
-        ("exported", None, {"files": [{"name": "../x", "size": 1, "sha256": "0" * 64}], "proof": {}, "bytes": 1}),
-        (
-            "exported",
-            None,
-            {"files": [{"name": "x", "size": 1, "sha256": "a\nSet-Cookie: b"}], "proof": {}, "bytes": 1},
-        ),
     ],
 )
 def test_a_line_that_breaks_its_promise_is_stored_flagged_and_means_nothing(
@@ -122,6 +114,51 @@ def test_a_line_that_breaks_its_promise_is_stored_flagged_and_means_nothing(
     assert Placement.objects.get().exit is None
     assert Run.objects.get().step == 1
     assert [s.name for s in Series.objects.all()] == ["loss"]
+
+
+def exporting(attempt: Attempt) -> Export:
+    """Return an export whose lines `put(..., source="export@<id>")` stores."""
+    checkpoint = Checkpoint.objects.create(attempt=attempt, step=1, nodes=1, world_size=1)
+    export = Export.objects.create(checkpoint=checkpoint, dtype="float32")
+    held = stream(attempt, f"export@{export.pk}")
+    held.job_kind, held.job_id = "export", export.pk
+    held.save()
+    return export
+
+
+GOOD = {"name": "x", "size": 1, "sha256": "a" * 64}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        ["config.json"],
+        [GOOD | {"name": "../x"}],
+        [GOOD | {"sha256": "a\nSet-Cookie: b"}],
+    ],
+)
+def test_an_export_s_line_that_breaks_its_promise_means_nothing(attempt: Attempt, files: Any) -> None:
+    export = exporting(attempt)
+    put(attempt, line(1, "exported", files=files, proof={}, bytes=1, dtype="float32"), source=f"export@{export.pk}")
+    assert digest.PROBLEM in Event.objects.get(kind="exported").data
+    export.refresh_from_db()
+    assert (export.files, export.bytes) == ([], 0)
+
+
+def test_a_job_s_lines_are_its_own(attempt: Attempt) -> None:
+    """What an export writes is no news of the attempt, whatever the kind of the line."""
+    export = exporting(attempt)
+    told = [line(1, "progress", phase="stream", done=3, total=9), line(2, "metrics", 7, loss=1.0)]
+    put(
+        attempt,
+        *told,
+        line(3, "exported", files=[GOOD], proof={}, bytes=1, dtype="float32"),
+        source=f"export@{export.pk}",
+    )
+    export.refresh_from_db()
+    assert (export.phase, export.done, export.total, export.files) == ("stream", 3, 9, [GOOD])
+    assert Run.objects.get().step == 0
 
 
 def test_numbers_become_points_the_odd_ones_too(attempt: Attempt) -> None:

@@ -11,7 +11,7 @@ from training.spec.faults import SENTENCES, Reason
 from webapp.fleet.models import Claim, Node
 from webapp.runs import lifecycle
 from webapp.runs.models import Attempt, Checkpoint, Event, Export, Run
-from webapp.runs.states import EXPORT_TRANSITIONS, TRANSITIONS, ExportState, RunState
+from webapp.runs.states import EXPORT_STATES, TRANSITIONS, ExportState, RunState
 
 pytestmark = pytest.mark.django_db
 
@@ -56,13 +56,13 @@ def test_an_export_s_moves_are_told_in_the_run_s_journal(attempt: Attempt) -> No
     checkpoint = Checkpoint.objects.create(attempt=attempt, step=2, nodes=1, world_size=1)
     export = Export.objects.create(checkpoint=checkpoint, dtype="float32")
     for state in (ExportState.GATHERING, ExportState.FAILED):
-        assert lifecycle.move_export(export, state, reason=Reason.PROOF if state == "failed" else None)
+        assert lifecycle.move_job(export, state, reason=Reason.PROOF if state == "failed" else None)
     assert export.reason_text == SENTENCES[Reason.PROOF]
     told = Event.objects.filter(kind="export", source=f"exportstate@{export.pk}").order_by("number")
     assert [e.data["new"] for e in told] == ["gathering", "failed"]
-    for new in set(ExportState) - EXPORT_TRANSITIONS["failed"]:
+    for new in set(ExportState) - EXPORT_STATES.transitions["failed"]:
         with pytest.raises(lifecycle.IllegalMove):
-            lifecycle.move_export(export, new)
+            lifecycle.move_job(export, new)
 
 
 def test_an_exports_move_takes_the_runs_row_before_its_own(attempt: Attempt) -> None:  # noqa: F811
@@ -70,7 +70,7 @@ def test_an_exports_move_takes_the_runs_row_before_its_own(attempt: Attempt) -> 
     saved = Checkpoint.objects.create(attempt=attempt, step=1, nodes=1, world_size=1)
     export = Export.objects.create(checkpoint=saved, dtype="float32")
     with CaptureQueriesContext(connection) as queries:
-        assert lifecycle.move_export(export, ExportState.GATHERING)
+        assert lifecycle.move_job(export, ExportState.GATHERING)
     tables = [q["sql"].replace('"', "") for q in queries.captured_queries]
     run = next(i for i, sql in enumerate(tables) if " FROM runs_run " in sql)
     assert run < next(i for i, sql in enumerate(tables) if "UPDATE runs_export" in sql)

@@ -14,7 +14,7 @@ from training.spec.folder import HOLD, hold_name
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Event, Export, Run, Stream
-from workers.export import exporting
+from workers.nodejob import advance as nodejob
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def drive(world: World, run: Run, export: Export, *states: str) -> Export:
         export.refresh_from_db()
         return export.state in states
 
-    world.drive(run, there, step=lambda: exporting.advance(export.pk))
+    world.drive(run, there, step=lambda: nodejob.advance("export", export.pk))
     return export
 
 
@@ -63,7 +63,7 @@ def test_the_shards_are_brought_to_rank_0_s_node_and_it_is_started_once(world: W
 
 def deliver(export_id: int) -> None:
     try:
-        exporting.advance(export_id)
+        nodejob.advance("export", export_id)
     finally:
         connection.close()
 
@@ -127,8 +127,8 @@ def test_a_changed_host_key_ends_the_export(world: World, trained: Run) -> None:
 
 def test_an_ended_export_is_left_alone(world: World, trained: Run) -> None:
     export = actions.export(trained, world.user)
-    lifecycle.move_export(export, "failed", text="x")
-    exporting.advance(export.pk)
+    lifecycle.move_job(export, "failed", text="x")
+    nodejob.advance("export", export.pk)
     export.refresh_from_db()
     assert (export.state, export.reason_text) == ("failed", "x")
-    exporting.advance(10**6)
+    nodejob.advance("export", 10**6)

@@ -13,7 +13,7 @@ from training.samples import data, model
 from webapp.fleet.models import Node
 from webapp.runs import actions
 from webapp.runs.models import Export, Point, Run
-from workers.export import exporting
+from workers.nodejob import advance as nodejob
 
 pytestmark = pytest.mark.ranks
 
@@ -53,7 +53,7 @@ def test_stop_resume_and_export_for_real(real: World, following: Following) -> N
     assert losses(run)[10.0] < losses(run)[1.0]
     assert real.supervisors() == []
     export = Export.objects.get(checkpoint__attempt__run=run)  # the one that the recipe asked for
-    real.drive(run, lambda _: export_ended(export), step=lambda: exporting.advance(export.pk))
+    real.drive(run, lambda _: export_ended(export), step=lambda: nodejob.advance("export", export.pk))
     assert export.state == "ready", f"{export.reason}: {export.reason_text}"
     names = {file["name"] for file in export.files}
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= names

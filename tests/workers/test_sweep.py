@@ -17,9 +17,9 @@ from workers import lease, sweep
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    messages: list[tuple[str, int]] = []
-    monkeypatch.setattr(dispatch, "send", lambda name, key: messages.append((name, key)))
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str | int, ...]]:
+    messages: list[tuple[str | int, ...]] = []
+    monkeypatch.setattr(dispatch, "send", lambda *message: messages.append(message))
     return messages
 
 
@@ -27,7 +27,7 @@ def due(run: Run, seconds: float = 0) -> None:
     Attempt.objects.filter(run=run).update(due_at=timezone.now() + timedelta(seconds=seconds))
 
 
-def test_what_is_due_is_sent_once(world: World, sent: list[tuple[str, int]]) -> None:
+def test_what_is_due_is_sent_once(world: World, sent: list[tuple[str | int, ...]]) -> None:
     run = world.run()
     sent.clear()
     due(run)
@@ -36,7 +36,7 @@ def test_what_is_due_is_sent_once(world: World, sent: list[tuple[str, int]]) -> 
     assert sent == [(dispatch.ADVANCE_RUN, run.pk)]
 
 
-def test_what_is_not_due_or_has_ended_is_left_alone(world: World, sent: list[tuple[str, int]]) -> None:
+def test_what_is_not_due_or_has_ended_is_left_alone(world: World, sent: list[tuple[str | int, ...]]) -> None:
     later, ended = world.run(), world.run()
     due(later, 100)
     lifecycle.move(ended, RunState.STOPPED, actor="t", cause="t")
@@ -46,7 +46,7 @@ def test_what_is_not_due_or_has_ended_is_left_alone(world: World, sent: list[tup
     assert sent == []
 
 
-def test_a_held_lease_is_left_alone_until_it_runs_out(world: World, sent: list[tuple[str, int]]) -> None:
+def test_a_held_lease_is_left_alone_until_it_runs_out(world: World, sent: list[tuple[str | int, ...]]) -> None:
     run = world.run()
     with lease.hold(run.attempt):
         due(run)
@@ -59,13 +59,13 @@ def test_a_held_lease_is_left_alone_until_it_runs_out(world: World, sent: list[t
         assert sent == [(dispatch.ADVANCE_RUN, run.pk)]
 
 
-def test_an_export_that_is_due_is_sent(world: World, sent: list[tuple[str, int]]) -> None:
+def test_an_export_that_is_due_is_sent(world: World, sent: list[tuple[str | int, ...]]) -> None:
     checkpoint = Checkpoint.objects.create(attempt=world.run().attempt, step=1, nodes=1, world_size=1)
     export = Export.objects.create(checkpoint=checkpoint, dtype="float32")
     due(Run.objects.get(), 100)
     sent.clear()
     sweep.sweep()
-    assert sent == [(dispatch.ADVANCE_EXPORT, export.pk)]
+    assert sent == [(dispatch.ADVANCE_JOB, "export", export.pk)]
 
 
 def test_a_lease_is_taken_by_one(world: World) -> None:

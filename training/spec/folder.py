@@ -6,6 +6,8 @@
     <scratch>/runs/<run>/<attempt>/checkpoints/checkpoint-<step>/
     <scratch>/runs/<run>/<attempt>/node<rank>/  one job: what this node's supervisor runs and writes
     <scratch>/runs/<run>/exports/<export>/      one job, with the model folder in it
+    <scratch>/runs/<run>/deliveries/<id>/       one job, which sends an export elsewhere
+    <scratch>/runs/<run>/trials/<id>/           one job, which answers prompts
 
 A job's folder is per node, so that nodes with a shared scratch never write the same file.
 """
@@ -29,7 +31,7 @@ class JobFolder:
 
     @property
     def recipe(self) -> PurePosixPath:
-        """What the ranks read: spec.job.TrainJob or ExportJob as JSON."""
+        """What the job's command reads: spec.job.TrainJob, ExportJob or another of its kind as JSON."""
         return self.path / "recipe.json"
 
     @property
@@ -115,6 +117,10 @@ class Tokens:
         return f".{self.path.name}.new-"
 
 
+# The kinds of jobs of one node, and the folder of a run that holds them.
+NODEJOBS = {"export": "exports", "delivery": "deliveries", "trial": "trials"}
+
+
 @dataclass(frozen=True)
 class Scratch:
     """A node's scratch folder (absolute)."""
@@ -145,7 +151,11 @@ class Scratch:
         return self.checkpoints(run, attempt) / checkpoint_name(step)
 
     def export(self, run: int, export: int) -> JobFolder:
-        return JobFolder(self.run(run) / "exports" / str(int(export)))
+        return self.nodejob(run, "export", export)
+
+    def nodejob(self, run: int, kind: str, number: int) -> JobFolder:
+        """Return the folder of a job of one node that belongs to `run`; `kind` is one of NODEJOBS."""
+        return JobFolder(self.run(run) / NODEJOBS[kind] / str(int(number)))
 
 
 def attempt_name(checkpoints: PurePosixPath) -> str:

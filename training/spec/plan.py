@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 import yaml
 
 from .folder import JobFolder, Scratch
-from .job import ExportJob, Job, TrainJob
+from .job import ExportJob, Job, Part, TrainJob
 from .lint import Problem, Refused, problems_on
 from .parts import FreshPart
 from .recipe import Recipe
@@ -138,7 +138,22 @@ def plan_export(
     node: NodeSlot, job: ExportJob, folder: JobFolder, *, release: str, env: Mapping[str, str] | None = None
 ) -> NodePlan:
     """Return the plan of an export on the node that holds the checkpoint."""
-    run = Job(argv=(node.python, "-m", "training", "export", str(folder.recipe)), disk=node.scratch, grace_seconds=5)
+    return plan_job(node, ("export",), job, folder, release=release, env=env)
+
+
+def plan_job(
+    node: NodeSlot,
+    words: Sequence[str],
+    job: Part,
+    folder: JobFolder,
+    *,
+    release: str,
+    env: Mapping[str, str] | None = None,
+    grace_seconds: float = 5.0,
+) -> NodePlan:
+    """Return the plan of `python -m training WORDS <job>` on one node; secrets go into `env`, never into `job`."""
+    argv = (node.python, "-m", "training", *words, str(folder.recipe))
+    run = Job(argv=argv, disk=node.scratch, grace_seconds=grace_seconds)
     files = {
         folder.recipe.name: job.model_dump_json(indent=2) + "\n",
         folder.job.name: run.model_dump_json(indent=2) + "\n",

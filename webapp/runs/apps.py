@@ -7,3 +7,7 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         import webapp.checks  # noqa: F401  registers itself
+
+        from . import exported
+
+        exported.register()

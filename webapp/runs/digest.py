@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,22 +9,21 @@ from django.db.models import QuerySet
 
 from training.spec.events import Kind, number
 from training.spec.faults import Reason
-from training.spec.job import FORMATS
 
-from ..dispatch import advance_export, advance_run
-from .archive import Archive
-from .models import Checkpoint, CheckpointPart, Event, Export, Placement, Point, Run, Series, Stream
+from ..dispatch import advance_job, advance_run
+from . import jobkinds
+from .counts import INT, SMALL_INT, not_counts
+from .models import Checkpoint, CheckpointPart, Event, Placement, Point, Run, Series, Stream
 
 PROBLEM = "problem"  # beside an event's data: why it means nothing
-SMALL_INT, INT, BIG_INT = 2**15 - 1, 2**31 - 1, 2**62  # SQLite takes more, PostgreSQL refuses the row
-SHA256 = re.compile(r"[0-9a-f]{64}")
 Numbers = dict[tuple[str, str], dict[float, float]]  # (series, axis) -> {x: value}
 
 
-def flag(events: Iterable[Event]) -> None:
+def flag(stream: Stream, events: Iterable[Event]) -> None:
     """Mark each event whose data is not what its kind promises; it is stored, and means nothing for rows."""
+    checks = CHECKS | dict(jobkinds.of(stream.job_kind).checks) if stream.job_kind else CHECKS
     for event in events:
-        if (check := CHECKS.get(event.kind)) and (problem := check(event)):
+        if (check := checks.get(event.kind)) and (problem := check(event)):
             event.data = {**event.data, PROBLEM: problem}
 
 
@@ -34,7 +32,9 @@ def take(stream: Stream, events: Sequence[Event]) -> None:
     sound = [event for event in events if PROBLEM not in event.data]
     _store_points(stream, _numbers(sound))
     for event in sound:
-        if handler := HANDLERS.get(event.kind):
+        if stream.job_kind:
+            _of_job(stream, event)
+        elif handler := HANDLERS.get(event.kind):
             handler(stream, event)
 
 
@@ -97,18 +97,18 @@ def _series(stream: Stream, axes: dict[str, str]) -> dict[str, Series]:
 
 
 def _bad_started(event: Event) -> str:
-    return _not_counts(event, "world_size", "total_steps", most=INT)
+    return not_counts(event, "world_size", "total_steps", most=INT)
 
 
 def _bad_checkpoint(event: Event) -> str:
     if event.step is None:
         return "step is missing"
-    if not isinstance(event.data.get("files"), list) and (problem := _not_counts(event, "files", most=INT)):
+    if not isinstance(event.data.get("files"), list) and (problem := not_counts(event, "files", most=INT)):
         return problem
     return (
-        _not_counts(event, "nodes", "node_rank", most=SMALL_INT)
-        or _not_counts(event, "world_size", most=INT)
-        or (_not_counts(event, "bytes"))
+        not_counts(event, "nodes", "node_rank", most=SMALL_INT)
+        or not_counts(event, "world_size", most=INT)
+        or (not_counts(event, "bytes"))
     )
 
 
@@ -127,38 +127,7 @@ def _bad_progress(event: Event) -> str:
     phase = event.data.get("phase")
     if not isinstance(phase, str) or len(phase) > 20:
         return f"phase is {phase!r}"
-    return _not_counts(event, "done", "total")
-
-
-def _bad_exported(event: Event) -> str:
-    data = event.data
-    if not isinstance(data.get("files"), list) or not isinstance(data.get("proof"), dict):
-        return "files or proof is missing"
-    if wrong := [file for file in data["files"] if not _is_file(file)]:
-        return f"files holds {wrong[0]!r}"[:200]
-    try:
-        Archive("model", tuple((file["name"], file["size"]) for file in data["files"]))
-    except ValueError as error:
-        return f"files: {error}"[:200]
-    if data.get("dtype") not in FORMATS:
-        return f"dtype is {data.get('dtype')!r}"[:200]
-    return _not_counts(event, "bytes")
-
-
-def _is_file(file: object) -> bool:
-    """Tell whether pages, the API and downloads can show it: a hash goes into a header, a size is counted with."""
-    if not isinstance(file, dict) or not isinstance(file.get("name"), str) or type(file.get("size")) is not int:
-        return False
-    return bool(SHA256.fullmatch(str(file.get("sha256"))))
-
-
-def _not_counts(event: Event, *names: str, most: int = BIG_INT) -> str:
-    """Return what is wrong with fields that must be whole numbers from 0 to `most`, as their columns hold them."""
-    for name in names:
-        value = event.data.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-            return f"{name} is {value!r}"[:200]
-    return ""
+    return not_counts(event, "done", "total")
 
 
 def _started(stream: Stream, event: Event) -> None:
@@ -211,9 +180,6 @@ def _checkpoint_deleted(stream: Stream, event: Event) -> None:
 
 
 def _exit(stream: Stream, event: Event) -> None:
-    if stream.export_id is not None:
-        advance_export(stream.export_id)
-        return
     rank = int(stream.source.partition("@")[2])
     Placement.objects.filter(attempt_id=stream.attempt_id, rank=rank).update(
         exit=event.data | {"at": event.at.timestamp()}
@@ -221,16 +187,17 @@ def _exit(stream: Stream, event: Event) -> None:
     advance_run(event.run_id)
 
 
-def _export_progress(stream: Stream, event: Event) -> None:
-    data = event.data
-    Export.objects.filter(pk=stream.export_id or 0).update(phase=data["phase"], done=data["done"], total=data["total"])
-
-
-def _exported(stream: Stream, event: Event) -> None:
-    data = event.data
-    found = {name: data[name] for name in ("bytes", "files", "proof")} | {"made_dtype": data["dtype"]}
-    passport = {"passport": data["passport"]} if isinstance(data.get("passport"), dict) else {}
-    Export.objects.filter(pk=stream.export_id or 0).update(**found, **passport)
+def _of_job(stream: Stream, event: Event) -> None:
+    """Take a line of a job of one node: its progress and its end mean the same for all kinds."""
+    kind, job_id = jobkinds.of(stream.job_kind), stream.job_id or 0
+    if event.kind == Kind.EXIT:
+        advance_job(stream.job_kind, job_id)
+    elif event.kind == Kind.PROGRESS:
+        data = event.data
+        rows = kind.model._default_manager.filter(pk=job_id)
+        rows.update(phase=data["phase"], done=data["done"], total=data["total"])
+    elif handler := kind.handlers.get(event.kind):
+        handler(job_id, event)
 
 
 HANDLERS: dict[str, Callable[[Stream, Event], None]] = {
@@ -239,8 +206,6 @@ HANDLERS: dict[str, Callable[[Stream, Event], None]] = {
     Kind.CHECKPOINT: _checkpoint,
     Kind.CHECKPOINT_DELETED: _checkpoint_deleted,
     Kind.EXIT: _exit,
-    Kind.PROGRESS: _export_progress,
-    Kind.EXPORTED: _exported,
 }
 CHECKS: dict[str, Callable[[Event], str]] = {
     Kind.STARTED: _bad_started,
@@ -248,5 +213,4 @@ CHECKS: dict[str, Callable[[Event], str]] = {
     Kind.EXIT: _bad_exit,
     Kind.SAMPLE: _bad_sample,
     Kind.PROGRESS: _bad_progress,
-    Kind.EXPORTED: _bad_exported,
 }

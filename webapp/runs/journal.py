@@ -44,7 +44,7 @@ def record(stream: Stream, lines: Sequence[Line], offset: int, bad: Sequence[Bad
     events = [_event(held, line) for line in fresh] + [_warning(held, b) for b in bad if b.end > held.offset]
     if events:
         _number(run, events)
-        digest.flag(events)
+        digest.flag(held, events)
         Event.objects.bulk_create(events)
         digest.take(held, events)
         nudge_on_commit(run.pk)

@@ -1,4 +1,4 @@
-"""Move a run or an export from state to state: legal, atomic, recorded, announced."""
+"""Move a run, or a job of one node, from state to state: legal, atomic, recorded, announced."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.utils import timezone
 from training.spec.faults import SENTENCES, Reason
 
 from ..dispatch import advance_run
-from . import journal
-from .models import Attempt, Export, Run, Transition
-from .states import ENDED, EXPORT_ENDED, EXPORT_TRANSITIONS, ExportState, RunState, allowed
+from . import journal, sources
+from .models import Attempt, NodeJob, Run, Transition
+from .states import ENDED, RunState, allowed
 
 
 class IllegalMove(RuntimeError):
@@ -76,19 +76,26 @@ def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
 
 
 @transaction.atomic
-def move_export(export: Export, new: ExportState, *, reason: Reason | None = None, text: str = "") -> bool:
-    """Move `export` to `new`; return False where somebody else moved it first."""
-    Run.objects.select_for_update().get(pk=export.run.pk)  # first, as the journal does: else two wait for each other
-    old, now = export.state, timezone.now()
-    if new not in EXPORT_TRANSITIONS[old]:
-        raise IllegalMove(f"export {export.pk}: {old} -> {new}")
+def move_job(job: NodeJob, new: str, *, reason: Reason | None = None, text: str = "") -> bool:
+    """Move a job of one node to `new`; return False where somebody else moved it first."""
+    Run.objects.select_for_update().get(pk=job.attempt.run_id)  # first, as the journal does: else two wait for another
+    old, now = job.state, timezone.now()
+    if new not in job.STATES.transitions[old]:
+        raise IllegalMove(f"{job.KIND} {job.pk}: {old} -> {new}")
     changes: dict[str, object] = {"state": new}
-    if new in EXPORT_ENDED:
+    if new in job.STATES.ended:
         changes |= _ending(now, reason, text)
-    if Export.objects.filter(pk=export.pk, state=old).update(**changes) != 1:
-        export.refresh_from_db()
+    if new == job.STATES.queued:
+        changes |= {"ended_at": None, "reason": "", "reason_text": "", "cancel_asked_at": None}
+    if type(job)._default_manager.filter(pk=job.pk, state=old).update(**changes) != 1:
+        job.refresh_from_db()
         return False
-    export.refresh_from_db()
-    data = {"export": export.pk, "old": old, "new": new, "reason": export.reason}
-    journal.note(export.checkpoint.attempt, "export", data, source=f"exportstate@{export.pk}")
+    job.refresh_from_db()
+    tell_of_job(job, old)
     return True
+
+
+def tell_of_job(job: NodeJob, old: str, **more: object) -> None:
+    """Write into the run's journal that `job` came from `old` to where it is; within the caller's transaction."""
+    data = {job.KIND: job.pk, "old": old, "new": job.state, "reason": job.reason, **more}
+    journal.note(job.attempt, job.KIND, data, source=sources.state(job.KIND, job.pk))

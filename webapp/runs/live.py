@@ -12,7 +12,7 @@ from typing import Any
 
 from training.spec.events import Kind, strict
 
-from . import reach
+from . import jobkinds, reach, sources
 from .digest import readings
 from .models import Attempt, Event
 
@@ -32,7 +32,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.EXIT: ("header", "history"),
     Kind.FINISHED: ("header",),
     "state": ("header", "actions", "history", "checkpoints", "charts"),
-    "export": ("exports", "checkpoints"),
     reach.KIND: ("header",),
 }
 # Colours and cursor moves of terminals (ECMA-48), and titles (OSC).
@@ -75,8 +74,8 @@ def _step(rows: Iterable[Event], newest: int | None) -> int | None:
 def _changed(rows: Iterable[Event], newest: int | None) -> list[str]:
     parts: dict[str, None] = {}
     for row in rows:
-        if row.source.startswith("export"):
-            parts |= dict.fromkeys(CHANGES["export"])
+        if kind := sources.kind_of(row.source):
+            parts |= dict.fromkeys(jobkinds.of(kind).parts)
             continue
         parts |= dict.fromkeys(CHANGES.get(row.kind, ()))
         if row.attempt_id != newest and row.kind in (Kind.METRICS, Kind.EVALUATION):

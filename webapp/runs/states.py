@@ -1,6 +1,8 @@
-"""The life of a run and of an export, as data. Nothing here touches a row."""
+"""The life of a run and of a job of one node, as data. Nothing here touches a row."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from django.db import models
 
@@ -23,6 +25,38 @@ class ExportState(models.TextChoices):
     RUNNING = "running"
     READY = "ready"
     FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class JobStates:
+    """The life of a job of one node, by its kind's own words for `preparing` and `done`; the other words are common.
+
+    A job that failed or was cancelled may be queued once more.
+    """
+
+    preparing: str
+    done: str
+    queued: str = "queued"
+    running: str = "running"
+    failed: str = "failed"
+    cancelled: str = "cancelled"
+
+    @property
+    def transitions(self) -> dict[str, frozenset[str]]:
+        faults = {self.failed, self.cancelled}
+        return {
+            self.queued: frozenset({self.preparing, *faults}),
+            self.preparing: frozenset({self.running, *faults}),
+            self.running: frozenset({self.done, *faults}),
+            self.done: frozenset(),
+            self.failed: frozenset({self.queued}),
+            self.cancelled: frozenset({self.queued}),
+        }
+
+    @property
+    def ended(self) -> frozenset[str]:
+        return frozenset({self.done, self.failed, self.cancelled})
 
 
 S = RunState
@@ -43,15 +77,7 @@ ON_NODES = frozenset({S.PREPARING, S.STARTING, S.RUNNING, S.STOPPING})
 STOPPABLE = frozenset({S.QUEUED, S.PREPARING, S.STARTING, S.RUNNING})
 RESUMABLE = frozenset({S.STOPPED, S.FAILED})
 
-E = ExportState
-EXPORT_TRANSITIONS: dict[str, frozenset[str]] = {
-    E.QUEUED: frozenset({E.GATHERING, E.FAILED}),
-    E.GATHERING: frozenset({E.RUNNING, E.FAILED}),
-    E.RUNNING: frozenset({E.READY, E.FAILED}),
-    E.READY: frozenset(),
-    E.FAILED: frozenset({E.QUEUED}),
-}
-EXPORT_ENDED = frozenset({E.READY, E.FAILED})
+EXPORT_STATES = JobStates(preparing=ExportState.GATHERING, done=ExportState.READY)
 
 
 def allowed(old: str, new: str) -> bool:

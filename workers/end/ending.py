@@ -1,4 +1,4 @@
-"""How a step says that its run, or export, can't go on."""
+"""How a step says that its run, or job of one node, can't go on."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _tell_of_training(run: Run, attempt: Attempt) -> None:
 
 def _close_streams(attempt: Attempt, settled: Settled) -> None:
     nodes = attempt.placements.filter(rank__in=settled.gone).values("node")
-    Stream.objects.filter(attempt=attempt, export=None, closed_at=None, node__in=nodes).update(
+    Stream.objects.filter(attempt=attempt, job_kind="", closed_at=None, node__in=nodes).update(
         closed_at=timezone.now()
     )  # fmt: skip
 

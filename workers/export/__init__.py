@@ -1,1 +1,1 @@
-"""Exports, a job of one node each."""
+"""Exports: jobs of one node (workers.nodejob), each of one checkpoint."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
 
-from webapp.runs import heartbeat
+from webapp.runs import heartbeat, jobkinds
 from webapp.runs.models import Stream
-from webapp.runs.states import ON_NODES, ExportState
+from webapp.runs.states import ON_NODES
 
 from .link import Key, Link
 
@@ -77,11 +77,24 @@ class Follower:
 
 def open_streams() -> dict[Key, list[Stream]]:
     """Return the open streams of jobs that run, by job and node."""
-    rows = Stream.objects.filter(closed_at=None).select_related("attempt__run", "export", "node__identity")
+    rows = list(Stream.objects.filter(closed_at=None).select_related("attempt__run", "node__identity"))
+    running = _running_jobs(rows)
     jobs: dict[Key, list[Stream]] = {}
     for stream in rows:
-        export = stream.export
-        runs = export.state == ExportState.RUNNING if export else stream.attempt.run.state in ON_NODES
-        if runs:
-            jobs.setdefault(Key(stream.attempt_id, stream.export_id, stream.node_id), []).append(stream)
+        job = (stream.job_kind, stream.job_id) if stream.job_kind and stream.job_id else None
+        if job in running if job else stream.attempt.run.state in ON_NODES:
+            jobs.setdefault(Key(stream.attempt_id, job, stream.node_id), []).append(stream)
     return jobs
+
+
+def _running_jobs(rows: Iterable[Stream]) -> set[tuple[str, int]]:
+    wanted: dict[str, set[int]] = {}
+    for stream in rows:
+        if stream.job_kind and stream.job_id:
+            wanted.setdefault(stream.job_kind, set()).add(stream.job_id)
+    found: set[tuple[str, int]] = set()
+    for kind, ids in wanted.items():
+        model = jobkinds.of(kind).model
+        jobs = model._default_manager.filter(pk__in=ids, state=model.STATES.running)
+        found |= {(kind, pk) for pk in jobs.values_list("pk", flat=True)}
+    return found

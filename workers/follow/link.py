@@ -27,8 +27,10 @@ DATABASE_PAUSE = 1.0
 
 
 class Key(NamedTuple):
+    """`job`: kind and id of a job of one node; None: the attempt itself."""
+
     attempt: int
-    export: int | None
+    job: tuple[str, int] | None
     node: int
 
 
@@ -88,7 +90,7 @@ class Link:
 
     async def _show_gone(self, gone: bool) -> None:
         """Show on the run whether the node can be reached."""
-        if gone == self._shown_gone or self.key.export is not None:
+        if gone == self._shown_gone or self.key.job is not None:
             return
         try:
             await self._write(show_gone, self.key, gone)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from training.spec.events import BadLine, Event, parse
+from webapp.runs import sources
 from webapp.runs.journal import Bad
 
 LOG_BYTES = 1 << 16  # a log line is cut after this many
@@ -115,4 +116,4 @@ def sound(line: bytes) -> Event:
 
 
 def reader_of(source: str, offset: int) -> Reader:
-    return LogReader(offset) if source.startswith(("log@", "exportlog@")) else Reader(offset)
+    return LogReader(offset) if sources.is_log(source) else Reader(offset)

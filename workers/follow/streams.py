@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from training.spec.folder import JobFolder
-from webapp.runs.models import Attempt, Export, Stream
+from webapp.runs import sources
+from webapp.runs.models import Attempt, NodeJob, Stream
 
 from ..group import Member
 
@@ -20,10 +21,15 @@ def open_for_attempt(attempt: Attempt, members: Iterable[Member]) -> None:
         _open(attempt, member, _sources(member.folder, str(member.rank)))
 
 
-def open_for_export(export: Export, member: Member) -> None:
-    sources = {f"export{name}": path for name, path in _sources(member.folder, str(export.pk)).items()}
-    sources[f"export@{export.pk}"] = sources.pop(f"exporttrain@{export.pk}")
-    _open(export.checkpoint.attempt, member, sources, export)
+def open_for_job(job: NodeJob, member: Member) -> None:
+    """Make the three streams of a job of one node; safe to call twice."""
+    kind, folder = job.KIND, member.folder
+    paths = {
+        sources.events(kind, job.pk): str(folder.events),
+        sources.node(kind, job.pk): str(folder.samples),
+        sources.log(kind, job.pk): str(folder.log),
+    }
+    _open(job.attempt, member, paths, job_kind=kind, job_id=job.pk)
 
 
 def _sources(folder: JobFolder, key: str) -> dict[str, str]:
@@ -31,18 +37,24 @@ def _sources(folder: JobFolder, key: str) -> dict[str, str]:
 
 
 @transaction.atomic
-def _open(attempt: Attempt, member: Member, sources: dict[str, str], export: Export | None = None) -> None:
-    for source, path in sources.items():
-        defaults = {"path": path, "node_id": member.node_id, "export": export}
+def _open(attempt: Attempt, member: Member, paths: dict[str, str], **job: str | int) -> None:
+    for source, path in paths.items():
+        defaults = {"path": path, "node_id": member.node_id, **job}
         Stream.objects.get_or_create(attempt=attempt, source=source, defaults=defaults)
 
 
 def of_attempt(attempt: Attempt) -> QuerySet[Stream]:
-    return Stream.objects.filter(attempt=attempt, export=None, closed_at=None).select_related("attempt")
+    return Stream.objects.filter(attempt=attempt, job_kind="", closed_at=None).select_related("attempt")
 
 
-def of_export(export: Export) -> QuerySet[Stream]:
-    return Stream.objects.filter(export=export, closed_at=None).select_related("attempt")
+def of_job(job: NodeJob) -> QuerySet[Stream]:
+    rows = Stream.objects.filter(job_kind=job.KIND, job_id=job.pk, closed_at=None)
+    return rows.select_related("attempt")
+
+
+def were_opened(job: NodeJob) -> bool:
+    """Tell whether anything of the job may ever have been started: the rows come first."""
+    return Stream.objects.filter(job_kind=job.KIND, job_id=job.pk).exists()
 
 
 def close(rows: QuerySet[Stream]) -> None:

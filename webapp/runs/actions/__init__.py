@@ -1,4 +1,4 @@
-"""The only way to change a run: create, launch, stop, resume, clone, export.
+"""The only way to change a run: create, launch, stop, resume, clone, export, cancel.
 
 Each checks everything first and raises Refused with field, reason and way out; then changes rows in one
 transaction and sends a step to the workers on commit.
@@ -8,6 +8,7 @@ from .begin import OURSELVES, launch, place, restart, restart_delay, resume
 from .choice import newest_checkpoint, torn_ones
 from .end import stop
 from .exports import adapter_choices, export
+from .jobs import cancel
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, slots, target_of
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "OURSELVES",
     "Order",
     "adapter_choices",
+    "cancel",
     "check",
     "clone",
     "create",

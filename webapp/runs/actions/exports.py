@@ -9,9 +9,9 @@ from django.db import transaction
 
 from training.spec.job import export_settings
 from training.spec.lint import Problem, Refused
-from webapp.dispatch import advance_export
+from webapp.dispatch import advance_job
 
-from .. import journal
+from .. import lifecycle
 from ..models import Checkpoint, Export, Run
 from .choice import check_checkpoint, newest_checkpoint
 
@@ -33,10 +33,8 @@ def export(
     if problems := [*_dtype_problems(dtype), *_adapter_problems(run, adapter)]:
         raise Refused(problems)
     made = Export.objects.create(checkpoint=checkpoint, dtype=dtype, adapter=adapter, requested_by=user)
-    data: dict[str, object] = {"export": made.pk, "old": "", "new": made.state, "reason": ""}
-    source = f"exportstate@{made.pk}"
-    journal.add(checkpoint.attempt, "export", seq=0, at=made.created_at, data=data, source=source)
-    advance_export(made.pk)
+    lifecycle.tell_of_job(made, "")
+    advance_job(made.KIND, made.pk)
     return made
 
 

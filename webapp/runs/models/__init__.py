@@ -4,6 +4,7 @@ from .event import Event
 from .export import Export
 from .idempotency import IdempotencyKey
 from .model_source import ModelSource
+from .nodejob import NodeJob
 from .placement import Placement
 from .run import Run
 from .series import Point, Series
@@ -18,6 +19,7 @@ __all__ = [
     "Export",
     "IdempotencyKey",
     "ModelSource",
+    "NodeJob",
     "Placement",
     "Point",
     "Run",

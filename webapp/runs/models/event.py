@@ -13,8 +13,8 @@ class Event(models.Model):
     """Unique by (attempt, source, seq): reading twice changes nothing. `number` is the run's cursor.
 
     Sources: `train@<rank>`, `node@<rank>`, `log@<rank>` (seq: byte offset behind the text),
-    `export@<id>`, `exportlog@<id>`, `service` (transitions),
-    `service:<what>` (what it noticed), `exportstate@<id>`, `bad:<source>` (seq: byte offset behind a broken line).
+    `<kind>@<id>`, `<kind>node@<id>`, `<kind>log@<id>` and `<kind>state@<id>` of a job of one node (see sources),
+    `service` (transitions), `service:<what>` (what it noticed), `bad:<source>` (seq: byte offset behind a broken line).
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")

@@ -1,0 +1,27 @@
+"""Cancel a job of one node."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from training.spec.lint import Problem, Refused
+from webapp.dispatch import advance_job
+
+from .. import lifecycle
+from ..models import NodeJob, Run
+
+
+@transaction.atomic
+def cancel(job: NodeJob, actor: str) -> None:
+    """Have `job` ended; it is `cancelled` once nothing of it is left on its node. Asking again changes nothing."""
+    Run.objects.select_for_update().get(pk=job.attempt.run_id)  # as lifecycle.move_job does
+    job.refresh_from_db()
+    if job.has_ended:
+        why = f"{job.KIND} {job.pk} has ended: it is {job.state}"
+        raise Refused([Problem("state", why, "There is nothing to cancel.")])
+    if job.cancel_asked_at is None:
+        job.cancel_asked_at = timezone.now()
+        job.save(update_fields=["cancel_asked_at"])
+        lifecycle.tell_of_job(job, job.state, actor=actor, asked="cancel")
+    advance_job(job.KIND, job.pk)

@@ -1,0 +1,40 @@
+"""The kinds of jobs of one node: other apps add theirs in `AppConfig.ready`, so that runs imports none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from .models import Event, NodeJob
+
+Check = Callable[[Event], str]
+Handler = Callable[[int, Event], None]
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """`checks`: kind of line -> what is wrong with its data, empty: nothing. `handlers`: kind of line -> what it means
+    for the rows of the job with this id; within the journal's transaction. `parts`: of the run's page, shown anew by
+    whatever is told of such a job.
+    """
+
+    model: type[NodeJob]
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+
+
+_kinds: dict[str, JobKind] = {}
+
+
+def register(kind: JobKind) -> None:
+    _kinds[kind.model.KIND] = kind
+
+
+def of(name: str) -> JobKind:
+    """Return the kind called `name`; KeyError where no app of ours has it."""
+    return _kinds[name]
+
+
+def every() -> list[JobKind]:
+    return list(_kinds.values())

@@ -1,0 +1,191 @@
+"""The steps of a job of one node. A kind says which node, what is brought there, what runs, and how it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+
+from training.spec.faults import Reason
+from training.spec.plan import NodePlan
+from webapp.fleet.models import Node
+from webapp.fleet.ssh import Host
+from webapp.runs import lifecycle, sources
+from webapp.runs.models import Event, NodeJob
+
+from .. import group
+from ..end import finish, watch
+from ..end.ending import End
+from ..end.settle import Settled, settle
+from ..follow import streams
+from ..group import Answer, Member
+from ..launch import prepare, release
+from . import heed, leavings
+
+J = TypeVar("J", bound=NodeJob)
+Bring = Callable[[Host], Awaitable[None]]
+SOON = 1.0
+SILENCE = timedelta(seconds=30)
+
+
+class Work(Generic[J]):
+    """Each step can be done twice, and be killed anywhere; it returns in how many seconds to look again, None: never.
+
+    `look_seconds`: between two looks at a job that is heard of. `grace`: between asking it to stop and ending it.
+    """
+
+    model: type[J]
+    look_seconds = 15.0
+    grace = timedelta(seconds=10)
+
+    def choose(self, job: J) -> tuple[Node, dict[str, object]]:
+        """Return the node and its slot, as job.node and job.slot keep them; raise End where there is none."""
+        raise NotImplementedError
+
+    def plan(self, job: J, member: Member) -> NodePlan:
+        """Return what runs there."""
+        raise NotImplementedError
+
+    def bring(self, job: J, member: Member) -> Bring | None:
+        """Return what brings to the connected node all that the job needs; it asks the database beforehand."""
+
+    def fault(self, job: J, exit: Answer) -> End | None:
+        """Return why the ended job counts as failed; None where it has done what it was for."""
+        raise NotImplementedError
+
+    def let_go(self, job: J) -> None:
+        """Undo what `bring` took hold of: the job has ended, however that came."""
+
+    def step(self, job: J) -> float | None:
+        """Do what the state asks for."""
+        states = job.STATES
+        steps = {states.queued: self.queue, states.preparing: self.start, states.running: self.look}
+        return steps[job.state](job)
+
+    def queue(self, job: J) -> float | None:
+        job.node, job.slot = self.choose(job)
+        job.save(update_fields=["node", "slot"])
+        lifecycle.move_job(job, job.STATES.preparing)
+        return 0.0
+
+    def start(self, job: J) -> float | None:
+        """Bring everything there and start the job, once."""
+        member = member_of(job)
+        plan, bring = self.plan(job, member), self.bring(job, member)
+        streams.open_for_job(job, member)
+        if not async_to_sync(heed.unless_cancelled)(job, _on_node(member, plan, bring)):
+            return 0.0
+        lifecycle.move_job(job, job.STATES.running)
+        return self.look_seconds
+
+    def look(self, job: J) -> float | None:
+        """End the job once its command has ended; ask the node when nothing was heard for a while."""
+        ended = exit_of(job)
+        if ended is None and not _is_silent(job):
+            return self.look_seconds
+        settled = self.ask(job)
+        if settled.gone:
+            return self.conclude(job, settled)
+        if ended is None:
+            return self.look_seconds  # silent, and at work
+        finish.kill([member_of(job)])
+        return SOON
+
+    def cancel(self, job: J) -> float | None:
+        """Ask the job to stop, then end it; cancelled is what has no process left."""
+        if not streams.were_opened(job):
+            return self.conclude(job, Settled())
+        settled = self.ask(job)
+        if settled.gone and not self.may_start(job, settled):
+            return self.conclude(job, settled)
+        asked = job.cancel_asked_at or timezone.now()
+        how = "term" if timezone.now() < asked + self.grace else "kill"
+        leavings.signal(member_of(job), how)
+        return SOON
+
+    def may_start(self, job: J, settled: Settled) -> bool:
+        """Tell whether a late `start` could still find a job there: one that has no exit file yet."""
+        return any(status.get("state") in ("absent", "ready") for status in settled.status.values())
+
+    def ask(self, job: J) -> Settled:
+        """Ask the node how the job stands, and read to its end what it wrote if it is over; raise what SSH says."""
+        members = [member_of(job)]
+        for error in group.errors(group.on_each(members, prepare.put_release)):
+            raise error  # an updated service asks with its own code
+        settled = settle(members, streams.of_job(job))
+        for error in settled.errors.values():
+            raise error
+        return settled
+
+    def conclude(self, job: J, settled: Settled) -> float | None:
+        """End a job of which nothing is left."""
+        job.refresh_from_db()
+        exit = exit_of(job) or finish.exit_of(settled.status.get(0, {})) or {}
+        end = self.fault(job, exit)
+        self._leave(job)
+        if end is None:
+            if job.state == job.STATES.preparing:  # whoever started it died before saying so
+                lifecycle.move_job(job, job.STATES.running)
+            lifecycle.move_job(job, job.STATES.done, reason=Reason.COMPLETED)
+        elif job.cancel_asked_at:
+            lifecycle.move_job(job, job.STATES.cancelled, reason=Reason.STOPPED, text="cancelled on request")
+        else:
+            lifecycle.move_job(job, job.STATES.failed, reason=end.reason, text=end.text)
+        return None
+
+    def fail(self, job: J, reason: Reason, text: str) -> None:
+        """End the job; what was started of it is ended where the node can be reached."""
+        if job.has_ended:
+            return
+        if streams.were_opened(job):
+            finish.kill([member_of(job)])
+            settle([member_of(job)], streams.of_job(job))
+        self._leave(job)
+        lifecycle.move_job(job, job.STATES.failed, reason=reason, text=text)
+
+    def _leave(self, job: J) -> None:
+        streams.close(streams.of_job(job))
+        if streams.were_opened(job):
+            leavings.take_away_env(job, member_of(job))
+        self.let_go(job)
+
+
+async def _on_node(member: Member, plan: NodePlan, bring: Bring | None) -> None:
+    async with AsyncExitStack() as stack:
+        host = (await group.connect_all([member], stack))[member.rank]
+        await prepare.put_release(member, host)
+        if bring:
+            await bring(host)
+        if not await host.exists(str(plan.folder.pid)):
+            await prepare.put_plan(host, plan)
+        await host.check(plan.argv)
+
+
+def member_of(job: NodeJob) -> Member:
+    return group.of_job(job, release.current().digest)
+
+
+def exit_of(job: NodeJob) -> Answer | None:
+    """Return what the job's supervisor said last; None while it has not ended."""
+    rows = Event.objects.filter(attempt=job.attempt, source=sources.node(job.KIND, job.pk), kind="exit")
+    last = rows.last()
+    return dict(last.data) if last else None
+
+
+def ended_well(exit: Answer) -> bool:
+    return exit.get("reason") == Reason.COMPLETED
+
+
+def reason_of(exit: Answer, otherwise: Reason) -> Reason:
+    """Return the exit's reason; `otherwise` where it names none, or claims a success that nothing shows."""
+    found = str(exit.get("reason", ""))
+    return Reason(found) if found in set(Reason) and found != Reason.COMPLETED else otherwise
+
+
+def _is_silent(job: NodeJob) -> bool:
+    heard = watch.heard(job.attempt, sources.node(job.KIND, job.pk))
+    return (heard or job.created_at) < timezone.now() - SILENCE
