@@ -147,7 +147,7 @@ def saver_for(job: TrainJob, ranks: Ranks, journal: Journal) -> Saver:
     how = job.recipe.checkpoints
     return Saver(
         job.checkpoints,
-        how.keep,
+        how,
         ranks,
         journal,
         asynchronous=how.asynchronous,

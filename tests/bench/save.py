@@ -127,12 +127,14 @@ class _Bench:
         from training.ranks import Ranks
         from training.saving.saver import Saver
         from training.saving.snapshot import HostCopies
+        from training.spec.sections.checkpoints import Checkpoints
 
         self.folder, self.times = folder, Times()
         self.ranks = Ranks(0, rank)
         journal = Journal(folder / "events.jsonl")
         self.savers = {
-            way: Saver(str(folder / str(way)), 1, self.ranks, journal, asynchronous=way) for way in (False, True)
+            way: Saver(str(folder / str(way)), Checkpoints(keep=1), self.ranks, journal, asynchronous=way)
+            for way in (False, True)
         }
         self.copies = HostCopies()
         self.model = _model(layers)

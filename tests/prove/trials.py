@@ -21,6 +21,7 @@ from .watched import Kill, main, rows_of
 
 FIGURES = ("loss", "grad_norm", "learning_rate", "num_tokens", "epoch", "entropy", "mean_token_accuracy")
 STEPS, EVERY = 12, 3
+EVALUATES = 5  # the save at 9 goes by the evaluation at 5, which a run that goes on from 6 has from its checkpoint
 FIRST = 2 * EVERY  # from its second save on, a run has a complete checkpoint for sure
 SAVES = range(FIRST, STEPS + 1, EVERY)
 # Where a save can be torn: shards of the model or optimizer, their indexes, the small files, and the marker itself.
@@ -96,14 +97,17 @@ class Trials:
         rows, again = rows_of(Path(self.unbroken.path)), rows_of(Path(head.path))
         if again != {place: ids for place, ids in rows.items() if place[0] > step}:
             found.append("rows of a batch differ")
+        known = metrics_of(head)
+        found += [f"{at} knows {known.get(at)}, not {was}" for at, was in metrics_of(self.unbroken).items() if at > step
+                  and known.get(at) != was]  # fmt: skip
         return found
 
     def _plans(self, name: str, attempt: int, *, asynchronous: bool) -> list[NodePlan]:
         launch = Launch(self.root / name, self.model, "rows", nodes=1, processes=2)
         write_rows(launch.scratch(0) / "datasets" / "rows")
         asked = recipe(
-            optimisation={"max_steps": STEPS, "accumulation": 2, "log_every": 2},
-            checkpoints={"every_steps": EVERY, "asynchronous": asynchronous},
+            optimisation={"max_steps": STEPS, "accumulation": 2, "log_every": 2, "evaluate_every": EVALUATES},
+            checkpoints={"every_steps": EVERY, "keep": 1, "keep_best": 1, "asynchronous": asynchronous},
         )
         return launch.plans(asked, attempt)
 
@@ -122,6 +126,11 @@ class Trials:
         finally:
             forked.end()
         return plans[0].folder
+
+
+def metrics_of(folder: JobFolder) -> dict[int, object]:
+    """Return what each checkpoint knew of its worth, by step."""
+    return {event.step or 0: event.data["metrics"] for event in of_kind(folder, "checkpoint")}
 
 
 def checkpoints_of(plan: NodePlan) -> Path:

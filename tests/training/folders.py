@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from training.saving import checkpoints
-from training.saving.checkpoints import MANIFEST, FileFacts, Manifest
+from training.saving.checkpoints import MANIFEST, FileFacts, Manifest, Metric
 from training.spec.folder import HOLD, PIN
+from training.spec.retention import judged
+from training.spec.sections.checkpoints import Checkpoints
 
+Metrics = dict[str, Metric]
 SHARD = re.compile(r"(?:__(\d+)_\d+\.distcp|rng_state_(\d+)\.pth|window_(\d+)\.json)")
 FILES = {
     0: ("pytorch_model_fsdp_0/__0_0.distcp", "rng_state_0.pth", "pytorch_model_fsdp_0/.metadata", "trainer_state.json"),
@@ -41,7 +44,16 @@ def damage(folder: Path) -> list[str]:
     return checkpoints.faults(folder) or checkpoints.changed(folder, checkpoints.large_files(folder))
 
 
-def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = True, nodes: int = 2) -> Path:
+def part(
+    root: Path,
+    step: int,
+    node: int,
+    *,
+    save: str = "s",
+    manifest: bool = True,
+    nodes: int = 2,
+    metrics: Metrics | None = None,
+) -> Path:
     """Write one node's part of a checkpoint."""
     folder = root / f"checkpoint-{step}"
     (folder / "pytorch_model_fsdp_0").mkdir(parents=True, exist_ok=True)
@@ -49,7 +61,9 @@ def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = 
         (folder / name).write_text(f"{name} at {step}")
     if manifest:
         facts = measured(folder, FILES[node])
-        described = Manifest(step=step, node_rank=node, nodes=nodes, world_size=2, save=save, files=facts)
+        described = Manifest(
+            step=step, node_rank=node, nodes=nodes, world_size=2, save=save, metrics=metrics or {}, files=facts
+        )
         checkpoints.write_manifest(folder, described)
     return folder
 
@@ -57,3 +71,10 @@ def part(root: Path, step: int, node: int, *, save: str = "s", manifest: bool = 
 def whole(root: Path, step: int) -> Path:
     part(root, step, 0)
     return part(root, step, 1)
+
+
+def doomed(root: Path, **rule: int) -> list[int]:
+    """Return the steps that the first node would delete by a rule that keeps one, unless it says otherwise."""
+    section = Checkpoints.model_validate({"keep": 1, **rule})
+    found = checkpoints.seen(root, 0, section.best_metric)
+    return [verdict.step for verdict in judged(found, section) if not verdict.kept]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import pytest
 
 from tests.training import folders
-from tests.training.folders import FILES, part, whole
+from tests.training.folders import FILES, doomed, part, whole
 from training.saving import checkpoints, removal
-from training.spec.folder import hold_name
+from training.saving.checkpoints import Metric
+from training.spec.folder import PIN, hold_name
+from training.spec.retention import Seen
 
 
 def test_a_whole_one_has_no_faults(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_rotation(tmp_path: Path, complete: list[int], torn: list[int], keep: in
         part(tmp_path, step, 0)
     for step in torn:
         part(tmp_path, step, 0, manifest=False)
-    assert checkpoints.to_delete(tmp_path, 0, keep) == deleted
+    assert doomed(tmp_path, keep=keep) == deleted
 
 
 def test_what_an_export_holds_stays_until_it_has_ended(tmp_path: Path) -> None:
@@ -89,9 +93,42 @@ def test_what_an_export_holds_stays_until_it_has_ended(tmp_path: Path) -> None:
     names = folders.file_names(hold.parent)
     hold.touch()
     assert folders.file_names(hold.parent) == names
-    assert checkpoints.to_delete(tmp_path, 0, 1) == [4]
+    assert doomed(tmp_path) == [4]
     hold.unlink()
-    assert checkpoints.to_delete(tmp_path, 0, 1) == [2, 4]
+    assert doomed(tmp_path) == [2, 4]
+
+
+def test_nodes_judge_by_what_all_of_them_see(tmp_path: Path) -> None:
+    """A part torn, pinned or held on one node counts on all, and a metric is the same on all."""
+    measured = {"loss": Metric(value=0.5, step=2)}
+    nodes = [tmp_path / "0", tmp_path / "1"]
+    for node, root in enumerate(nodes):
+        for step in (2, 4, 6, 8):
+            part(root, step, node, metrics=measured if step == 2 else {})
+    (nodes[1] / "checkpoint-4" / hold_name(7)).touch()
+    (nodes[0] / "checkpoint-6" / PIN).touch()
+    (nodes[1] / "checkpoint-8" / "manifest-1.json").unlink()
+    one, other = (checkpoints.seen(root, node, "loss") for node, root in enumerate(nodes))
+    assert checkpoints.agreed([one, other]) == checkpoints.agreed([other, one])
+    assert checkpoints.agreed([one, other]) == [
+        Seen(2, metric=0.5, measured_at=2), Seen(4, held=(7,)), Seen(6, pinned=True), Seen(8, complete=False),
+    ]  # fmt: skip
+
+
+def test_a_metric_that_is_no_number_comes_back_as_it_was(tmp_path: Path) -> None:
+    part(tmp_path, 2, 0, metrics={"loss": Metric(value=float("nan"), step=2)})
+    manifest = checkpoints.read_manifest(tmp_path / "checkpoint-2", 0)
+    assert manifest
+    assert math.isnan(manifest.metrics["loss"].value)
+
+
+def test_a_manifest_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    place = part(tmp_path, 2, 0) / "manifest-0.json"
+    old = json.loads(place.read_text())
+    del old["metrics"]
+    place.write_text(json.dumps(old))
+    (seen,) = checkpoints.seen(tmp_path, 0, "loss")
+    assert seen == Seen(2)
 
 
 def test_a_deleted_one_is_gone_and_a_half_deleted_one_does_not_count(tmp_path: Path) -> None:

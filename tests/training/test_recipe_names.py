@@ -25,6 +25,11 @@ def test_what_sharded_state_can_not_do_is_refused(name: str) -> None:
     assert "export" in problem.fix
 
 
+def test_what_keeps_the_best_is_named_by_another_name() -> None:
+    assert "checkpoints.keep_best" in refused({"checkpoints": {"load_best_model_at_end": True}}).fix
+    assert "checkpoints.best_metric" in refused({"checkpoints": {"greater_is_better": True}}).fix
+
+
 @pytest.mark.parametrize("name", ["load_in_4bit", "quantization_config", "bnb_4bit_quant_type"])
 @pytest.mark.parametrize("section", ["model", "method"])
 def test_four_bits_without_an_adapter_can_not_be_said(name: str, section: str) -> None:

@@ -18,12 +18,13 @@ from training.saving import checkpoints
 from training.saving.checkpoints import FileFacts
 from training.saving.saver import Saver
 from training.spec.faults import Reason
+from training.spec.sections.checkpoints import Checkpoints
 from training.watch.brake import Brake
 
 
 @pytest.fixture
 def saver(ranks: Ranks, tmp_path: Path) -> Saver:
-    return Saver(str(tmp_path / "checkpoints"), 1, ranks, Journal(tmp_path / "events.jsonl"))
+    return Saver(str(tmp_path / "checkpoints"), Checkpoints(keep=1), ranks, Journal(tmp_path / "events.jsonl"))
 
 
 def writing(saver: Saver, step: int, error: OSError | None = None) -> None:

@@ -12,6 +12,7 @@ import torch
 from transformers import TrainerControl, TrainerState
 
 from tests.training import folders
+from tests.training.folders import doomed
 from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
@@ -21,13 +22,16 @@ from training.saving.saver import Saver
 from training.saving.snapshot import HostCopies, Snapshot
 from training.saving.watch import SaveWatch
 from training.spec.faults import Reason
+from training.spec.sections.checkpoints import Checkpoints
 
 LIMIT = 60
 
 
 @pytest.fixture
 def saver(ranks: Ranks, tmp_path: Path) -> Saver:
-    return Saver(str(tmp_path / "checkpoints"), 1, ranks, Journal(tmp_path / "events.jsonl"), asynchronous=True)
+    return Saver(
+        str(tmp_path / "checkpoints"), Checkpoints(keep=1), ranks, Journal(tmp_path / "events.jsonl"), asynchronous=True
+    )
 
 
 class SlowDisk:
@@ -80,7 +84,7 @@ def test_one_is_in_flight_at_most_and_the_older_goes_last(saver: Saver) -> None:
     threading.Timer(0.05, first.go.set).start()
     begun(saver, 4, second)  # waits for the first
     assert checkpoints.faults(saver.root / "checkpoint-2") == []
-    assert checkpoints.to_delete(saver.root, 0, 1) == []  # the one in flight is none yet
+    assert doomed(saver.root) == []  # the one in flight is none yet
     second.go.set()
     saver.settle(wait=True)
     assert checkpoints.steps(saver.root) == [4]

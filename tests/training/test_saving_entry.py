@@ -12,6 +12,7 @@ from tests.training import ranks_harness
 from training.endings import Ended
 from training.journal import tail
 from training.saving.saver import Saver
+from training.spec.sections.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.ranks
 
@@ -25,7 +26,13 @@ def one_rank(folder: Path, rank: int, absent: int) -> None:
 
     store = dist.FileStore(str(folder / "store"), 2)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    saver = Saver(str(folder / "saved"), 1, Ranks(rank, 0), Journal(folder / f"{rank}.jsonl"), timeout_seconds=0.5)
+    saver = Saver(
+        str(folder / "saved"),
+        Checkpoints(keep=1),
+        Ranks(rank, 0),
+        Journal(folder / f"{rank}.jsonl"),
+        timeout_seconds=0.5,
+    )
     told = folder / f"{1 - absent}.txt"
     if rank == absent:  # it is alive, and busy with something else
         while not told.exists():

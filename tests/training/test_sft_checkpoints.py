@@ -21,8 +21,25 @@ def test_rotation_keeps_the_newest_on_each_node(attempts: Attempts) -> None:
     for rank, folder in enumerate(ended.folders):
         assert [(e.step, e.data["node_rank"]) for e in of_kind(folder, "checkpoint")] == [(n, rank) for n in (2, 4, 6)]
         assert [(e.step, e.data) for e in of_kind(folder, "checkpoint_deleted")] == [
-            (2, {"name": "checkpoint-2", "node_rank": rank})
+            (2, {"name": "checkpoint-2", "node_rank": rank, "why": "older than the newest 2"})
         ]
+
+
+def test_a_checkpoint_knows_how_good_it_is(attempts: Attempts) -> None:
+    """Every manifest says it, so that any node can judge, and so does the event."""
+    head, (root,) = attempts.one_node.head, attempts.one_node.checkpoints
+    lines = {e.step: e.data["loss"] for e in of_kind(head, "metrics")}
+    evaluations = {e.step: e.data["loss"] for e in of_kind(head, "evaluation")}
+    assert set(evaluations) == {3, 6}
+    expected = {
+        step: {"loss": {"value": lines[step], "step": step}, "eval_loss": {"value": evaluations[step], "step": step}}
+        for step in (3, 6)
+    }
+    assert {e.step: e.data["metrics"] for e in of_kind(head, "checkpoint")} == expected
+    for step in (3, 6):
+        manifest = checkpoints.read_manifest(root / f"checkpoint-{step}", 0)
+        assert manifest
+        assert {name: metric.model_dump() for name, metric in manifest.metrics.items()} == expected[step]
 
 
 def test_a_private_disk_has_its_own_part_only(attempts: Attempts) -> None:

@@ -275,6 +275,35 @@ def test_what_means_nothing_beside_the_others_is_folded_away(page: Client, fille
     assert full - lora == {key for key, (other, values) in ONLY_WHEN.items() if "lora" in values}
 
 
+def test_by_what_the_best_are_kept_is_asked_where_some_are(page: Client, filled: dict[str, Any]) -> None:
+    def shown(**typed_in: str) -> bool:
+        answer = page.post("/runs/new/", filled | {"turn": "form"} | typed_in)
+        found = {f.spec.key: f for group in answer.context["groups"] for f in group.fields}
+        return found["checkpoints.best_metric"].applies
+
+    assert not shown()
+    assert not shown(**{"checkpoints.keep_best": " 0"})
+    assert shown(**{"checkpoints.keep_best": "2"})
+
+
+def test_the_panel_says_which_checkpoints_will_stay(page: Client, filled: dict[str, Any]) -> None:
+    asked = {"optimisation.max_steps": "2000", "checkpoints.every_steps": "250", "checkpoints.keep_best": "1",
+             "checkpoints.keep": "3", "checkpoints.best_metric": "loss", "checkpoints.keep_every": "500"}  # fmt: skip
+    text = page.post("/runs/new/panel", filled | asked).content.decode()
+    assert "with 2,000 steps these stay: 1,500, 1,750, 2,000 (newest 3), 500, 1,000 (every 500)" in text
+    assert "at most 7 on disk at once" in text
+
+
+def test_the_best_by_evaluation_need_rows_to_evaluate_on(page: Client, world: World, filled: dict[str, Any]) -> None:
+    asked = filled | {"save": "1", "checkpoints.keep_best": "1", "optimisation.evaluate_every": "5"}
+    world.version.__class__.objects.update(test_rows=0)
+    answer = page.post("/runs/new/", asked)
+    assert answer.status_code == 422
+    (problem,) = answer.context["problems"]
+    assert (problem.field, "no test rows" in problem.reason) == ("checkpoints.keep_best", True)
+    assert page.post("/runs/new/", asked | {"data.test_share": "0.1"}).status_code == 302
+
+
 @pytest.mark.parametrize("schedule", ["cosine", "linear", "constant", "constant_with_warmup"])
 @pytest.mark.parametrize("steps", ["1", "2", "300"])
 def test_the_planned_rate_is_drawn_before_launch(

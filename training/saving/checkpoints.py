@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..spec.folder import checkpoint_name, manifest_name
+from ..spec.retention import Seen
 from . import removal
 
 NAME = re.compile(r"checkpoint-(\d+)")
@@ -31,16 +33,26 @@ class FileFacts(BaseModel):
     sha256: str
 
 
+class Metric(BaseModel):
+    """A figure as it was last measured when a checkpoint was saved. NaN is written as a string."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+    value: float
+    step: int = Field(ge=0, description="At which step it was measured.")
+
+
 class Manifest(BaseModel):
     """manifest-<node_rank>.json: the files of a checkpoint that one node wrote, by name relative to its folder."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
     step: int = Field(ge=0)
     node_rank: int = Field(ge=0)
     nodes: int = Field(ge=1)
     world_size: int = Field(ge=1)
     save: str = Field("", description="Same on all nodes of one save, so that parts of two saves never mix.")
+    metrics: dict[str, Metric] = Field(default_factory=dict, description="By name; the same on all nodes.")
     files: dict[str, FileFacts]
 
     @property
@@ -172,20 +184,39 @@ def own_part_complete(root: Path, step: int, node_rank: int) -> bool:
     return not own_faults(root / checkpoint_name(step), node_rank)
 
 
-def to_delete(root: Path, node_rank: int, keep: int) -> list[int]:
-    """Return the steps to delete so that the newest `keep` complete ones stay.
+def seen(root: Path, node_rank: int, metric: str) -> list[Seen]:
+    """Return the checkpoints under `root` as one node sees them: complete where its own part is whole."""
+    return [_seen(root / checkpoint_name(step), step, node_rank, metric) for step in steps(root)]
 
-    Torn ones older than the newest complete one go as well: nobody writes them any more. Without a complete
-    one nothing goes, and what is pinned or held by an export stays.
+
+def _seen(folder: Path, step: int, node_rank: int, metric: str) -> Seen:
+    manifest = read_manifest(folder, node_rank)
+    measured = manifest.metrics.get(metric) if manifest else None
+    return Seen(
+        step,
+        not own_faults(folder, node_rank),
+        measured.value if measured else None,
+        measured.step if measured else None,
+        removal.pinned(folder),
+        tuple(removal.holds(folder)),
+    )
+
+
+def agreed(nodes: Sequence[Sequence[Seen]]) -> list[Seen]:
+    """Return what all nodes together see, so that they judge alike: complete where each has its part whole.
+
+    A pin or a hold on one node counts on all.
     """
-    found = steps(root)
-    complete = [step for step in found if own_part_complete(root, step, node_rank)]
-    if not complete:
-        return []
-    kept = set(complete[-keep:])
-    return [step for step in found if step < complete[-1] and step not in kept and not _stays(root, step)]
+    found = [{one.step: one for one in node} for node in nodes]
+    return [_together([node.get(step) for node in found]) for step in sorted({s for node in found for s in node})]
 
 
-def _stays(root: Path, step: int) -> bool:
-    folder = root / checkpoint_name(step)
-    return removal.pinned(folder) or bool(removal.holds(folder))
+def _together(parts: Sequence[Seen | None]) -> Seen:
+    here = [part for part in parts if part]
+    first = next((part for part in here if part.metric is not None), here[0])
+    return replace(
+        first,
+        complete=len(here) == len(parts) and all(part.complete for part in here),
+        pinned=any(part.pinned for part in here),
+        held=tuple(sorted({number for part in here for number in part.held})),
+    )

@@ -16,6 +16,7 @@ from ..spec.lint import Problem, Refused
 from ..spec.parts import Fate, StatePart
 from . import states
 from .bad import BadCheckpoint
+from .checkpoints import Metric
 from .progress import NAME, Origin, Progress, Window
 
 ANOTHER = "Choose another checkpoint."
@@ -50,6 +51,8 @@ class Resume:
     skipped: list[Skipped] = field(default_factory=list)
     progress: Progress | None = None
     window: Window | None = None
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    """What was known when it was saved, and so is until it is measured again."""
     rows_again: int = 0
     """Rows that are seen twice, so that training goes on at the start of a step."""
 

@@ -21,6 +21,7 @@ from ..adapters.stored import config_text
 from ..spec.events import Kind
 from ..spec.parts import StatePart
 from . import progress, states
+from .known import Known
 from .position import Position, Stride, found_again
 from .restored import Resume, damaged
 from .saver import Saver
@@ -42,6 +43,8 @@ class Resumable(SFTTrainer):
         self.position = Position()
         self.stride = Stride(1, 1, 1)
         self._copies = HostCopies() if saver.asynchronous else None
+        self.known = Known(resume.metrics if resume else {})
+        self.add_callback(self.known)
         self.add_callback(_TakesUp(self))
 
     # saving
@@ -52,7 +55,7 @@ class Resumable(SFTTrainer):
         snapshot = self._snapshot()
         if self._copies:
             snapshot = self._copies.of(snapshot)
-        self.saver.save(step, snapshot.write)
+        self.saver.save(step, snapshot.write, dict(self.known.metrics))
 
     def _snapshot(self) -> Snapshot:
         sharded = states.sharded(self.model, self.optimizer, self.accelerator.state.fsdp_plugin)

@@ -98,6 +98,7 @@ def _resume(job: TrainJob, folder: Path, step: int, torn: list[Skipped], ranks: 
         torn,
         progress.read(folder) if progress.NAME in names else None,
         progress.read_window(folder, ranks.rank) if same else None,
+        dict(manifests[0].metrics),
     )
     how = job.recipe.optimisation
     if how.epochs:

@@ -23,10 +23,13 @@ from ..ranks import Ranks
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.folder import checkpoint_name
+from ..spec.retention import Verdict, judged
+from ..spec.sections.checkpoints import Checkpoints
 from . import checkpoints, disks, removal
 from .task import Task
 
 Facts = dict[str, checkpoints.FileFacts]
+Metrics = dict[str, checkpoints.Metric]
 Write = Callable[[Path, Any], Facts]
 MARGIN = 5.0  # seconds that the other ranks wait longer for the first one, which names who is missing
 GRACE = 60.0  # seconds that a save in flight is given when training has failed
@@ -34,14 +37,14 @@ GRACE = 60.0  # seconds that a save in flight is given when training has failed
 
 @dataclass(frozen=True)
 class Saved:
-    """A save that is complete, and the steps of the older checkpoints that went for it."""
+    """A save that is complete, and the older checkpoints that went for it."""
 
     manifest: checkpoints.Manifest
-    deleted: list[int]
+    deleted: list[Verdict]
 
 
 class Saver:
-    """Saves into `root` on each node and deletes what is over `keep`. Make it on every rank at once.
+    """Saves into `root` on each node and deletes what `rule` has no reason to keep. Make it on every rank at once.
 
     Use as a context around training: a save in flight is let end, or fail, before it is left.
     """
@@ -49,7 +52,7 @@ class Saver:
     def __init__(
         self,
         root: str,
-        keep: int,
+        rule: Checkpoints,
         ranks: Ranks,
         journal: Journal,
         *,
@@ -57,7 +60,7 @@ class Saver:
         timeout_seconds: float = 1800,
     ):
         self.root = Path(root)
-        self.keep = keep
+        self.rule = rule
         self.ranks = ranks
         self.journal = journal
         self.asynchronous = asynchronous
@@ -93,16 +96,17 @@ class Saver:
         steps = self._apart.gather(step)
         assert len(set(steps)) == 1, f"ranks came to save different steps: {steps}"
 
-    def save(self, step: int, write: Write) -> None:
+    def save(self, step: int, write: Write, metrics: Metrics | None = None) -> None:
         """Run `write` on every rank, each for its own files, and complete the checkpoint of `step`. Enter it first.
 
-        `write` gets the folder and a group to agree over. Asynchronous: in a thread, so that this returns
-        at once and settle() raises; else Ended is raised here, on all ranks alike.
+        `write` gets the folder and a group to agree over. `metrics`: what is known then; the first rank's counts.
+        Asynchronous: in a thread, so that this returns at once and settle() raises; else Ended is raised here, on all
+        ranks alike.
         """
         if self.asynchronous:
-            self._task = Task(lambda: self._write(step, write))
+            self._task = Task(lambda: self._write(step, write, metrics or {}))
         else:
-            self._tell(self._write(step, write))
+            self._tell(self._write(step, write, metrics or {}))
 
     def settle(self, *, wait: bool = False) -> None:
         """Take note of a save in flight that has ended, or `wait` for it. All ranks must call, at the same step.
@@ -116,12 +120,12 @@ class Saver:
         task, self._task = self._task, None
         self._tell(task.result())
 
-    def _write(self, step: int, write: Write) -> Saved:
+    def _write(self, step: int, write: Write, metrics: Metrics) -> Saved:
         folder = self.root / checkpoint_name(step)
         self._together(folder, lambda: removal.delete(folder, whatever_keeps_it=True) if self.owner else None)
         facts: Facts = {}
         self._together(folder, lambda: facts.update(write(folder, self._apart.group)))
-        manifest = self._manifest(step, facts)
+        manifest = self._manifest(step, facts, metrics)
         self._together(
             folder, lambda: checkpoints.write_manifest(folder, manifest) if self._apart.is_local_main else None
         )
@@ -156,25 +160,31 @@ class Saver:
         place = f"rank {self.ranks.rank} could not save into {self.root} ({free / 1e6:.1f} MB free)"
         return f"{place}: {sentence(error)}"
 
-    def _manifest(self, step: int, facts: Facts) -> checkpoints.Manifest:
-        parts = self._apart.gather((self.ranks.node_rank, facts, uuid.uuid4().hex))
-        files = {name: fact for node, part, _ in parts if node == self.ranks.node_rank for name, fact in part.items()}
+    def _manifest(self, step: int, facts: Facts, metrics: Metrics) -> checkpoints.Manifest:
+        parts = self._apart.gather((self.ranks.node_rank, facts, uuid.uuid4().hex, metrics))
+        files = {name: fact for node, part, *_ in parts if node == self.ranks.node_rank for name, fact in part.items()}
         return checkpoints.Manifest(
             step=step,
             node_rank=self.ranks.node_rank,
             nodes=self.ranks.nodes,
             world_size=self.ranks.world_size,
             save=parts[0][2],
+            metrics=parts[0][3],
             files=dict(sorted(files.items())),
         )
 
-    def _rotate(self) -> list[int]:
-        doomed = checkpoints.to_delete(self.root, self.ranks.node_rank, self.keep) if self.ranks.is_local_main else []
-        self._apart.gather(None)  # all nodes have looked before the first file goes
-        for step in doomed:
+    def _rotate(self) -> list[Verdict]:
+        mine = None
+        if self._apart.is_local_main:
+            mine = checkpoints.seen(self.root, self.ranks.node_rank, self.rule.best_metric)
+        nodes = self._apart.gather(mine)  # all nodes have looked before the first file goes
+        verdicts = judged(checkpoints.agreed([node for node in nodes if node is not None]), self.rule)
+        doomed = [(self.root / checkpoint_name(verdict.step), verdict) for verdict in verdicts if not verdict.kept]
+        for folder, _ in doomed:
             if self.owner:
-                removal.delete(self.root / checkpoint_name(step))
-        return doomed
+                removal.delete(folder)
+        self._apart.gather(None)
+        return [verdict for folder, verdict in doomed if not folder.is_dir()]  # one may be held since the look
 
     def _tell(self, saved: Saved) -> None:
         """Tell of it from the thread that trains: the journal is no other's."""
@@ -189,10 +199,12 @@ class Saver:
             nodes=manifest.nodes,
             world_size=manifest.world_size,
             bytes=manifest.bytes,
+            metrics={name: metric.model_dump() for name, metric in manifest.metrics.items()},
             files=[{"name": name, **facts.model_dump()} for name, facts in manifest.files.items()],
         )
-        for step in saved.deleted:
-            self.journal.emit(Kind.CHECKPOINT_DELETED, step, name=checkpoint_name(step), node_rank=manifest.node_rank)
+        for gone in saved.deleted:
+            name = checkpoint_name(gone.step)
+            self.journal.emit(Kind.CHECKPOINT_DELETED, gone.step, name=name, node_rank=manifest.node_rank, why=gone.why)
 
 
 def _absent(missing: list[int], ranks: Ranks, step: int, seconds: float) -> str:

@@ -33,8 +33,10 @@ class Kind(StrEnum):
     #   other ones than the checkpoint was made with, each told by a warning as well
     METRICS = "metrics"  # step; loss, learning_rate, grad_norm, and COSTS (all numbers)
     EVALUATION = "evaluation"  # step; loss, ...
-    CHECKPOINT = "checkpoint"  # step; name, node_rank, nodes, world_size, bytes, files: one line per node
-    CHECKPOINT_DELETED = "checkpoint_deleted"  # step; name, node_rank
+    # step; name, node_rank, nodes, world_size, bytes, files: one line per node; metrics: {loss | eval_loss: {value,
+    # step at which it was measured}}, as far as known
+    CHECKPOINT = "checkpoint"
+    CHECKPOINT_DELETED = "checkpoint_deleted"  # step; name, node_rank, why
     WARNING = "warning"  # text; of a rank without progress also: rank, part, idle_seconds
     FINISHED = "finished"  # step; reason (see faults.Reason)
     # the supervisor, in samples.jsonl

@@ -38,6 +38,7 @@ CALLED = {
     "lr": "optimisation.learning_rate",
     "lr_scheduler_type": "optimisation.schedule",
     "max_seq_length": "data.max_length",
+    "metric_for_best_model": "checkpoints.best_metric",
     "model_name_or_path": "model.name",
     "num_train_epochs": "optimisation.epochs",
     "optim": "optimisation.optimizer",
@@ -65,9 +66,16 @@ NOT_HERE = {
     ),
     "load_best_model_at_end": (
         "SHARDED_STATE_DICT can't be loaded back into the model at the end",
-        "Leave it out; keep more checkpoints with checkpoints.keep, and export the one you choose.",
+        "Set checkpoints.keep_best, which keeps the best checkpoints; export the one you choose.",
     ),
-    "metric_for_best_model": ("no best model is loaded at the end", "Leave it out; export the checkpoint you choose."),
+    "greater_is_better": (
+        "the best checkpoint is the one of the lowest loss",
+        "Leave it out; checkpoints.best_metric says which loss.",
+    ),
+    "save_strategy": (
+        "a checkpoint comes every so many steps or minutes, and at the end",
+        "Set checkpoints.every_steps, every_minutes and at_end; keep_best keeps the best of them.",
+    ),
     "gradient_checkpointing": RECOMPUTE,
     "gradient_checkpointing_kwargs": RECOMPUTE,
     "load_in_4bit": FOUR_BIT,

@@ -76,8 +76,9 @@ class Launch:
 
 
 def plan_attempt(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], launch: Launch) -> list[NodePlan]:
-    """Return one plan a node, rank 0's node first. Raises Refused where the recipe can't run on these nodes."""
+    """Return one plan a node, rank 0's node first. Raises Refused where the recipe can't run there on that target."""
     check_nodes(recipe, nodes)
+    check_rows(recipe, test=target.has_test)
     return [_node_plan(recipe, target, nodes, rank, launch) for rank in range(len(nodes))]
 
 
@@ -98,6 +99,14 @@ def check_nodes(recipe: Recipe, nodes: Sequence[NodeSlot]) -> None:
         found.append(Problem("fsdp.version", why, "Set it to 2, or take more ranks."))
     if found:
         raise Refused(found)
+
+
+def check_rows(recipe: Recipe, *, test: bool) -> None:
+    """Raise Refused where `recipe` needs rows to evaluate on and there are none. `test`: the data set has some."""
+    if recipe.checkpoints.by_evaluation and not (test or recipe.data.test_share):
+        why = "it goes by eval_loss, and the data has no test rows to evaluate on"
+        fix = "Give test rows, set data.test_share, or set checkpoints.best_metric to loss."
+        raise Refused([Problem("checkpoints.keep_best", why, fix)])
 
 
 def _node_plan(recipe: Recipe, target: Target, nodes: Sequence[NodeSlot], rank: int, launch: Launch) -> NodePlan:

@@ -92,6 +92,15 @@ class Recipe(Section):
             raise ValueError("export.at_end exports the last step's checkpoint; set checkpoints.at_end to true")
         return self
 
+    @model_validator(mode="after")
+    def what_is_best_is_evaluated(self) -> Recipe:
+        if self.checkpoints.by_evaluation and not self.optimisation.evaluate_every:
+            raise ValueError(
+                "checkpoints.keep_best goes by eval_loss and nothing is evaluated; set optimisation.evaluate_every,"
+                f" best to {self.checkpoints.every_steps}, or checkpoints.best_metric to loss"
+            )
+        return self
+
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
 

@@ -21,7 +21,7 @@ NOT_HERE = frozenset({"version", "model.name", "model.revision", "data.train", "
 LONG = 2000  # characters from which on a text gets a box of several lines
 ROOT = "formats"  # where the fields go that are in no section
 
-# A field means something only where another has one of these values; else it is folded away.
+# A field means something only where another has one of these values, or after `!` any but that; else it is folded away.
 ONLY_WHEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
     **{f"method.{name}": ("method.kind", ("lora", "qlora")) for name in
        ("rank", "alpha", "dropout", "target_modules", "modules_to_save", "rank_stabilised")},
@@ -34,6 +34,7 @@ ONLY_WHEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "data.text_field": ("data.format", ("text",)),
     "data.template": ("data.format", ("messages",)),
     "data.packing_strategy": ("data.packing", ("on",)),
+    "checkpoints.best_metric": ("checkpoints.keep_best", ("!0",)),
     "export.adapter": ("method.kind", ("lora", "qlora")),
 }  # fmt: skip
 
@@ -146,7 +147,9 @@ def laid_over(base: dict[str, Any], fields: Mapping[str, str]) -> dict[str, Any]
 def applies(key: str, fields: Mapping[str, str]) -> bool:
     """Tell whether the field means something beside the others."""
     other, values = ONLY_WHEN.get(key, ("", ()))
-    return other not in fields or fields[other] in values
+    if other not in fields:
+        return True
+    return f"!{fields[other].strip()}" not in values if values[0].startswith("!") else fields[other] in values
 
 
 def _dig(recipe: Any, key: str) -> Any:

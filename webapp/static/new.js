@@ -26,7 +26,9 @@ function showWhatApplies() {
     if (!field.dataset.when) continue;
     const [other, values] = field.dataset.when.split("=");
     const asked = fields.find((found) => found.dataset.field === other);
-    field.hidden = !values.split(",").includes(valueOf(asked)) && !field.querySelector(".invalid-feedback");
+    const value = valueOf(asked), one = values.split(",");
+    const applies = values.startsWith("!") ? !one.includes(`!${value.trim()}`) : one.includes(value);
+    field.hidden = !applies && !field.querySelector(".invalid-feedback");
   }
 }
 

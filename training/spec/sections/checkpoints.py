@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import math
+from typing import Literal
+
+from pydantic import Field, model_validator
 
 from .base import Section
 
@@ -13,6 +16,19 @@ class Checkpoints(Section):
         0.0, ge=0, le=10_080, description="Minutes after which one is saved at the latest; 0: by steps alone."
     )
     keep: int = Field(3, ge=1, le=1000, description="Newest complete checkpoints kept per attempt.")
+    keep_best: int = Field(
+        0, ge=0, le=1000, description="Checkpoints kept besides whose best_metric is the lowest, per attempt; 0: none."
+    )
+    best_metric: Literal["eval_loss", "loss"] = Field(
+        "eval_loss",
+        description="What keep_best goes by: the loss of the evaluation at that step, else of the last one before; or"
+        " the training loss of the last metric line.",
+    )
+    keep_every: int = Field(
+        0,
+        ge=0,
+        description="Checkpoints at multiples of this step are kept for good: a multiple of every_steps; 0: none.",
+    )
     asynchronous: bool = Field(
         False, description="Train on while a checkpoint is written, from a copy of this rank's shards in host memory."
     )
@@ -20,3 +36,26 @@ class Checkpoints(Section):
     timeout_seconds: int = Field(
         1800, ge=10, le=86400, description="Seconds that ranks wait for one that does not enter a save."
     )
+
+    @model_validator(mode="after")
+    def steps_kept_for_good_are_saved(self) -> Checkpoints:
+        if over := self.keep_every % self.every_steps:
+            first = math.lcm(self.keep_every, self.every_steps)
+            lower, higher = self.keep_every - over or self.every_steps, self.keep_every - over + self.every_steps
+            near = str(lower) if lower == higher else f"{lower} or {higher}"
+            raise ValueError(
+                f"keep_every {self.keep_every} is no multiple of every_steps {self.every_steps}, so of the checkpoints"
+                f" only those of steps {first}, {2 * first}, {3 * first}, ... would match; set it to {near}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def what_is_given_is_read(self) -> Checkpoints:
+        if not self.keep_best and self.changed("best_metric"):
+            raise ValueError("best_metric is not read while keep_best is 0; set keep_best, or leave it out")
+        return self
+
+    @property
+    def by_evaluation(self) -> bool:
+        """Whether evaluations decide what stays."""
+        return self.keep_best > 0 and self.best_metric == "eval_loss"

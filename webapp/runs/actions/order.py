@@ -11,7 +11,7 @@ from django.db import transaction
 from training.spec import presets
 from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused, parse_recipe
-from training.spec.plan import NodeSlot, Target, check_nodes
+from training.spec.plan import NodeSlot, Target, check_nodes, check_rows
 from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
@@ -45,6 +45,7 @@ def check(order: Order) -> Recipe:
     try:
         recipe = resolve(order.preset, order.overrides)
         check_nodes(recipe, slots(order.cluster))
+        check_rows(recipe, test=order.dataset.test_rows > 0)
     except Refused as refused:
         problems += refused.problems
     if recipe:

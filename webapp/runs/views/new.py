@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from training.spec import presets
+from training.spec.foreseen import foreseen
 from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused
 from training.spec.recipe import Recipe
@@ -108,6 +109,11 @@ class Forecast:
     @property
     def curve(self) -> RateCurve | None:
         return rate_curve(self.recipe, self.steps) if self.recipe else None
+
+    @property
+    def kept(self) -> str:
+        """Which checkpoints stay, in words."""
+        return foreseen(self.recipe.checkpoints, self.steps).sentence if self.recipe else ""
 
     @property
     def steps(self) -> int:
