@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 ADVANCE_RUN = "workers.advance_run"
 ADVANCE_JOB = "workers.advance_job"
+ADVANCE_CHECKPOINT = "workers.advance_checkpoint"
 CHECK_NODE = "workers.check_node"
 
 
@@ -27,6 +28,10 @@ def advance_run(run_id: int) -> None:
 def advance_job(kind: str, job_id: int) -> None:
     """Look at a job of one node (webapp.runs.jobkinds)."""
     _on_commit(ADVANCE_JOB, kind, job_id)
+
+
+def advance_checkpoint(checkpoint_id: int) -> None:
+    _on_commit(ADVANCE_CHECKPOINT, checkpoint_id)
 
 
 def check_node(node_id: int) -> None:

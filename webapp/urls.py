@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 
 from webapp.api.health import healthz
 from webapp.api.site import urls as api
+from webapp.runs.views.shelf import shelf
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="runs:list")),
@@ -14,6 +15,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("accounts/", include("webapp.accounts.urls")),
     path("runs/", include("webapp.runs.urls")),
+    path("checkpoints/", shelf, name="shelf"),
     path("datasets/", include("webapp.datasets.urls")),
     path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from webapp import dispatch
 from webapp.runs import jobkinds
-from webapp.runs.models import Attempt, NodeJob
+from webapp.runs.models import Attempt, Checkpoint, NodeJob
 from webapp.runs.states import ON_NODES, RunState
 
 from . import lease
@@ -30,12 +30,15 @@ def sweep() -> None:
         for job in kind.model._default_manager.filter(due).exclude(state__in=kind.model.STATES.ended):
             if _put_off(job, AGAIN):
                 dispatch.send(dispatch.ADVANCE_JOB, job.KIND, job.pk)
+    for checkpoint in Checkpoint.objects.due().filter(due):
+        if _put_off(checkpoint, AGAIN):
+            dispatch.send(dispatch.ADVANCE_CHECKPOINT, checkpoint.pk)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)
 
 
-def _put_off(row: Attempt | NodeJob, by: timedelta) -> bool:
+def _put_off(row: Attempt | Checkpoint | NodeJob, by: timedelta) -> bool:
     """Return True for the one sweeper that may send the look now."""
     rows = type(row)._default_manager.filter(pk=row.pk, due_at=row.due_at)
     return rows.update(due_at=timezone.now() + by) == 1

@@ -9,6 +9,7 @@ from webapp.runs import heartbeat
 
 from . import advance, check, sweep
 from .app import SWEEP, app
+from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
 
 
@@ -20,6 +21,11 @@ def advance_run(run_id: int) -> None:
 @app.task(name=dispatch.ADVANCE_JOB)
 def advance_job(kind: str, job_id: int) -> None:
     nodejob.advance(kind, job_id)
+
+
+@app.task(name=dispatch.ADVANCE_CHECKPOINT)
+def advance_checkpoint(checkpoint_id: int) -> None:
+    checkpoints.advance(checkpoint_id)
 
 
 @app.task(name=dispatch.CHECK_NODE)

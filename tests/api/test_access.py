@@ -22,7 +22,7 @@ def routes() -> list[tuple[str, str]]:
     paths = api.get_openapi_schema(path_prefix=f"{ROOT}/")["paths"]
     return [
         (method, path.replace("{name}", "loss").replace("{run_id}", "1").replace("{export_id}", "1")
-         .replace("{dataset_id}", "1").replace("{node_id}", "1"))
+         .replace("{dataset_id}", "1").replace("{node_id}", "1").replace("{checkpoint_id}", "1"))
         for path, operations in paths.items() if path not in OPEN for method in operations
     ]  # fmt: skip
 

@@ -25,7 +25,8 @@ def by_id(rows: QuerySet[M], key: int, what: str) -> M:
     """Return the row of an address."""
     found = rows.filter(pk=key).first()
     if found is None:
-        fix = "GET the run shows its exports." if what == "export" else f"GET the list of {what}s shows what there is."
+        of_run = what in ("export", "checkpoint")
+        fix = f"GET the run shows its {what}s." if of_run else f"GET the list of {what}s shows what there is."
         raise Stop(404, "id", f"there is no {what} {str(key)[:30]}", fix)
     return found
 
@@ -65,7 +66,7 @@ def checkpoint_of(run: Run, ref: int | None) -> Checkpoint | None:
         return None
     rows = Checkpoint.objects.filter(attempt__run=run).select_related("attempt")
     at_step = rows.filter(step=ref).order_by("-attempt__number")
-    found = at_step.filter(deleted_at=None).exclude(completed_at=None).first() or at_step.first()
+    found = at_step.usable().first() or at_step.first()
     found = found or rows.filter(pk=ref).first()
     if found is None:
         steps = ", ".join(str(row.step) for row in rows.filter(deleted_at=None)[:20]) or "none yet"

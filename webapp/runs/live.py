@@ -15,6 +15,7 @@ from training.spec.events import Kind, strict
 from . import jobkinds, reach, sources
 from .digest import readings
 from .models import Attempt, Event
+from .shelf import acts
 
 LIMIT = 500
 
@@ -33,6 +34,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.FINISHED: ("header",),
     "state": ("header", "actions", "history", "checkpoints", "charts"),
     reach.KIND: ("header",),
+    acts.KIND: ("checkpoints", "actions", "history"),
 }
 # Colours and cursor moves of terminals (ECMA-48), and titles (OSC).
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")

@@ -19,6 +19,8 @@ from .facts import panel
 from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
+from .shelf import acts as shelf_acts
+from .shelf import rows
 from .states import ON_NODES, RunState
 from .waiting import ahead_of
 
@@ -121,7 +123,7 @@ def acts(run: Run) -> Context:
 
 
 def usable_checkpoints(run: Run) -> list[Checkpoint]:
-    found = Checkpoint.objects.filter(attempt__run=run, deleted_at=None).exclude(completed_at=None)
+    found = Checkpoint.objects.usable().filter(attempt__run=run)
     return list(found.select_related("attempt").order_by("-attempt__number", "-step"))
 
 
@@ -155,21 +157,7 @@ def _node_memory(placement: Placement) -> NodeMemory | None:
 
 
 def checkpoints(run: Run) -> Context:
-    rows = Checkpoint.objects.filter(attempt__run=run).select_related("attempt")
-    rows = rows.prefetch_related("parts", "attempt__placements__node").order_by("-attempt__number", "-step")
-    losses_at = {
-        (point.series.attempt_id, int(point.x)): point.shown
-        for point in Point.objects.filter(
-            series__attempt__run=run, series__name="loss", x__in=[float(row.step) for row in rows]
-        ).select_related("series")
-    }
-    shown = [(row, losses_at.get((row.attempt_id, row.step)), _where(row)) for row in rows]
-    return {"rows": shown, "can_resume": run.can_resume}
-
-
-def _where(checkpoint: Checkpoint) -> list[str]:
-    names = {placement.rank: placement.node.name for placement in checkpoint.attempt.placements.all()}
-    return [names.get(part.node_rank, f"node {part.node_rank}") for part in checkpoint.parts.all()]
+    return {"rows": rows.of_run(run), "can_resume": run.can_resume}
 
 
 def exports(run: Run) -> Context:
@@ -183,6 +171,7 @@ def exports(run: Run) -> Context:
 def history(run: Run) -> Context:
     return {
         "moves": run.transitions.select_related("attempt").order_by("-id"),
+        "shelf": shelf_acts.told(run),
         "attempts": run.attempts.select_related("resume_from").prefetch_related("placements__node").order_by("-number"),
     }
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from .views import act, detail, feed, index, models, new
+from .views import act, checkpoints, detail, feed, index, models, new
 
 app_name = "runs"
 urlpatterns = [
@@ -18,4 +18,11 @@ urlpatterns = [
     path("<int:run_id>/stop", act.stop, name="stop"),
     path("<int:run_id>/resume", act.resume, name="resume"),
     path("<int:run_id>/export", act.export, name="export"),
+    path("<int:run_id>/checkpoints/", checkpoints.checkpoints, name="checkpoints"),
+    path("<int:run_id>/checkpoints/doomed", checkpoints.doomed, name="checkpoints_doomed"),
+    path("<int:run_id>/checkpoints/delete", checkpoints.delete, name="checkpoints_delete"),
+    path("<int:run_id>/checkpoints/<int:checkpoint_id>/row", checkpoints.row, name="checkpoint_row"),
+    path("<int:run_id>/checkpoints/<int:checkpoint_id>/pin", checkpoints.pin, name="checkpoint_pin"),
+    path("<int:run_id>/checkpoints/<int:checkpoint_id>/note", checkpoints.note, name="checkpoint_note"),
+    path("<int:run_id>/checkpoints/<int:checkpoint_id>/look", checkpoints.look, name="checkpoint_look"),
 ]

@@ -44,5 +44,11 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const key of unfolded) document.querySelector(`details[data-key="${key}"]`)?.setAttribute("open", "");
 });
 
+// A question that depends on what is chosen comes from the server into its <dialog>, which then opens.
+document.addEventListener("htmx:afterSwap", (event) => {
+  const dialog = event.detail.target;
+  if (dialog.matches?.("dialog[data-asks]") && !dialog.open) dialog.showModal();
+});
+
 document.addEventListener("click", onClick);
 setInterval(refreshAges, 5000);

@@ -11,6 +11,7 @@ from ninja import Schema
 from webapp.runs import series
 from webapp.runs.models import Attempt, Checkpoint, Event, Export, Placement, Run, Transition
 
+from .checkpoints import CheckpointOut
 from .exports import ExportOut
 
 Number = float | str | None
@@ -73,25 +74,6 @@ class PlaceOut(Schema):
             unreachable_since=place.unreachable_since,
             exit=place.exit,
         )
-
-
-class CheckpointOut(Schema):
-    """Sharded state at a step; only one that is `usable` can be resumed from or exported."""
-
-    id: int
-    attempt: int
-    step: int
-    usable: bool
-    bytes: int
-    world_size: int
-    created_at: datetime
-    completed_at: datetime | None
-    deleted_at: datetime | None
-
-    @classmethod
-    def of(cls, row: Checkpoint) -> CheckpointOut:
-        same = ("id", "step", "usable", "bytes", "world_size", "created_at", "completed_at", "deleted_at")
-        return cls(attempt=row.attempt.number, **{name: getattr(row, name) for name in same})
 
 
 class AttemptOut(Schema):

@@ -1,10 +1,14 @@
-"""The only way to change a run: create, launch, stop, resume, clone, export, cancel.
+"""The only way to change a run: create, launch, stop, resume, clone, export, cancel; pin and delete checkpoints.
 
 Each checks everything first and raises Refused with field, reason and way out; then changes rows in one
 transaction and sends a step to the workers on commit.
 """
 
 from .begin import OURSELVES, launch, place, restart, restart_delay, resume
+from .checkpoints import delete as delete_checkpoints
+from .checkpoints import look as look_at_checkpoint
+from .checkpoints import note as note_checkpoint
+from .checkpoints import pin as pin_checkpoint
 from .choice import newest_checkpoint, torn_ones
 from .end import stop
 from .exports import adapter_choices, export
@@ -20,9 +24,13 @@ __all__ = [
     "check",
     "clone",
     "create",
+    "delete_checkpoints",
     "export",
     "launch",
+    "look_at_checkpoint",
     "newest_checkpoint",
+    "note_checkpoint",
+    "pin_checkpoint",
     "place",
     "planned_steps",
     "resolve",

@@ -11,14 +11,14 @@ from ..models import Checkpoint, Run
 
 def newest_checkpoint(run: Run) -> Checkpoint | None:
     """Return the newest attempt's newest complete checkpoint, else that of the attempt before, and so on."""
-    usable = Checkpoint.objects.filter(attempt__run=run, deleted_at=None).exclude(completed_at=None)
+    usable = Checkpoint.objects.usable().filter(attempt__run=run)
     return usable.order_by("-attempt__number", "-step").first()
 
 
 def torn_ones(run: Run) -> str:
     """Return what a resume from the newest complete checkpoint passes over, as words behind its step; or nothing."""
     newest = newest_checkpoint(run)
-    rows = Checkpoint.objects.filter(attempt__run=run, completed_at=None, deleted_at=None)
+    rows = Checkpoint.objects.filter(attempt__run=run, completed_at=None, deleted_at=None, delete_asked_at=None)
     if newest:
         later = Q(attempt=newest.attempt_id, step__gt=newest.step)
         rows = rows.filter(later | Q(attempt__number__gt=newest.attempt.number))
@@ -38,11 +38,20 @@ def check_resumable(run: Run, checkpoint: Checkpoint) -> None:
     _check_same_nodes(run, checkpoint)
 
 
+def lock(run: Run) -> None:
+    """Hold the run's row until the transaction ends: who uses a checkpoint and who deletes it come one by one."""
+    Run.objects.select_for_update().get(pk=run.pk)
+
+
 def check_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
+    """Raise Refused where it can't be used; until the transaction ends nobody deletes it then."""
+    lock(run)
+    checkpoint.refresh_from_db()
     if checkpoint.attempt.run_id != run.pk:
         raise Refused([Problem("checkpoint", "it belongs to another run", "Choose one of this run's checkpoints.")])
     if not checkpoint.usable:
-        what = "was deleted" if checkpoint.deleted_at else "is not complete"
+        asked = "is being deleted" if checkpoint.delete_asked_at else "is not complete"
+        what = "was deleted" if checkpoint.deleted_at else asked
         raise Refused([Problem("checkpoint", f"step {checkpoint.step} {what}", "Choose a complete one.")])
 
 

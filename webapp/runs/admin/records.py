@@ -8,6 +8,7 @@ from webapp.facts import FactsAdmin
 
 from ..models import (
     Checkpoint,
+    CheckpointCopy,
     CheckpointPart,
     Event,
     IdempotencyKey,
@@ -21,10 +22,23 @@ from ..models import (
 
 @admin.register(Checkpoint)
 class CheckpointAdmin(FactsAdmin):
-    list_display = ["id", "attempt", "step", "nodes", "world_size", "created_at", "completed_at", "deleted_at"]
-    list_filter = [("completed_at", admin.EmptyFieldListFilter), ("deleted_at", admin.EmptyFieldListFilter)]
-    search_fields = ["=attempt__run__id", "attempt__run__name", "=step"]
+    """Pinned, noted and deleted on the pages of its run, which hold the refusals."""
+
+    list_display = ["id", "attempt", "step", "nodes", "world_size", "created_at", "completed_at", "pinned",
+                    "delete_asked_at", "deleted_at", "freed_bytes", "settled"]  # fmt: skip
+    list_filter = [
+        ("completed_at", admin.EmptyFieldListFilter), ("deleted_at", admin.EmptyFieldListFilter), "pinned", "settled"
+    ]  # fmt: skip
+    search_fields = ["=attempt__run__id", "attempt__run__name", "=step", "notes"]
     list_select_related = ["attempt"]
+
+
+@admin.register(CheckpointCopy)
+class CheckpointCopyAdmin(FactsAdmin):
+    list_display = ["checkpoint", "node", "bytes", "parts", "pinned", "freed_bytes", "deleted_at", "answered_at"]
+    list_filter = ["node", "pinned", ("deleted_at", admin.EmptyFieldListFilter)]
+    search_fields = ["=checkpoint__attempt__run__id", "node__name", "problem"]
+    list_select_related = ["checkpoint__attempt", "node"]
 
 
 @admin.register(CheckpointPart)

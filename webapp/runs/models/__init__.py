@@ -1,5 +1,6 @@
 from .attempt import Attempt
 from .checkpoint import Checkpoint, CheckpointPart
+from .checkpoint_copy import CheckpointCopy
 from .event import Event
 from .export import Export
 from .idempotency import IdempotencyKey
@@ -14,6 +15,7 @@ from .transition import Transition
 __all__ = [
     "Attempt",
     "Checkpoint",
+    "CheckpointCopy",
     "CheckpointPart",
     "Event",
     "Export",

@@ -1,0 +1,1 @@
+"""The catalogue of checkpoints: where each lies, what it is good for, what its deletion would take."""

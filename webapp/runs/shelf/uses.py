@@ -1,0 +1,70 @@
+"""What a checkpoint can be used for, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..models import Checkpoint, Run
+from ..states import RESUMABLE, RunState
+from .places import Place
+
+RESUME, EXPORT, WEIGHTS = "resume", "export", "weights only"
+
+
+@dataclass(frozen=True)
+class Use:
+    """`why`: on what terms it can be, or why it can't."""
+
+    name: str
+    possible: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What of a run decides over its checkpoints' uses; made once for all of them."""
+
+    run: Run
+
+    @cached_property
+    def ready(self) -> dict[int, int]:
+        """{id of a node that a resume would run on: ranks there}"""
+        nodes = self.run.cluster.nodes.filter(in_service=True).exclude(host_key="")
+        return dict(nodes.values_list("pk", "processes"))
+
+    def uses(self, checkpoint: Checkpoint, places: list[Place]) -> list[Use]:
+        if lacks := why_unusable(checkpoint):
+            return [Use(RESUME, False, lacks), Use(EXPORT, False, lacks)]
+        resume = self._resume(checkpoint, places)
+        return [resume, Use(EXPORT if resume.possible else WEIGHTS, True, "" if resume.possible else "for an export")]
+
+    def _resume(self, checkpoint: Checkpoint, places: list[Place]) -> Use:
+        if checkpoint.step >= self.run.total_steps:
+            return Use(RESUME, False, "it is the run's last step")
+        if self.run.state == RunState.SUCCEEDED:
+            return Use(RESUME, False, "the run has succeeded: clone it to train on")
+        away = [place.name for place in places if place.ranks and place.node_id not in self.ready]
+        if away:
+            return Use(RESUME, False, f"out of service: {', '.join(away)}")
+        return Use(RESUME, True, "; ".join(filter(None, [self._ranks(checkpoint), self._when()])))
+
+    def _ranks(self, checkpoint: Checkpoint) -> str:
+        now, then = sum(self.ready.values()), checkpoint.world_size
+        if now == then:
+            return f"on {now} rank{'s' if now != 1 else ''}, as it was saved"
+        return f"on {now} rank{'s' if now != 1 else ''} in place of {then}: it is resharded, random numbers begin anew"
+
+    def _when(self) -> str:
+        return "" if self.run.state in RESUMABLE else "once the run has stopped"
+
+
+def why_unusable(checkpoint: Checkpoint) -> str:
+    """Return why it is good for nothing; empty where it is usable."""
+    if checkpoint.deleted_at:
+        return "it was deleted"
+    if checkpoint.delete_asked_at:
+        return "it is being deleted"
+    if checkpoint.completed_at is None:
+        return f"incomplete: {len(checkpoint.parts.all())} of {checkpoint.nodes} nodes' manifests"
+    return ""
