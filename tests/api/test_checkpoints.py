@@ -69,7 +69,7 @@ def test_a_pin_and_a_note_are_written_and_told(call: Caller, run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({"pinned": "yes"}, "pinned"), ({"pin": 1}, "pin"), ({"notes": "x" * 5000}, "notes"), ({"notes": "\x01"}, "notes")],
+    [({"pinned": 1}, "pinned"), ({"pin": 1}, "pin"), ({"notes": "x" * 5000}, "notes"), ({"notes": "\x01"}, "notes")],
 )
 def test_a_change_that_can_not_be_changes_nothing(call: Caller, run: Run, body: dict[str, Any], field: str) -> None:
     refused(send(call, "patch", f"/checkpoints/{at(2).pk}", {"pinned": True} | body), 422, field)

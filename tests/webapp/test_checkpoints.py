@@ -203,9 +203,9 @@ def test_what_is_in_use_is_refused_with_the_reason(page: Client, world: World, s
         assert why in said(answer)
         assert why in text_of(page.get(f"/runs/{run.pk}/checkpoints/doomed?checkpoint={row.pk}"))
     assert not Checkpoint.objects.exclude(delete_asked_at=None).exists()
-    lifecycle.move_export(export, ExportState.FAILED, reason=Reason.DATA, text="x")
+    lifecycle.move_job(export, ExportState.FAILED, reason=Reason.DATA, text="x")
     found = doom.doom(run, [exported])
-    assert (found.problems, found.losses) == ([], [f"What failed can't be tried again from here: export {export.pk}."])
+    assert (found.problems, found.losses) == ([], [f"What did not end well can't be tried again: export {export.pk}."])
 
 
 def test_a_living_training_keeps_its_newest(world: World) -> None:

@@ -153,7 +153,7 @@ def test_what_the_node_refuses_is_said_and_tried_again(world: World, trained: Ru
     """Pinned by hand on a node, and held there by an export whose end did not reach it."""
     row = at(trained, 2)
     export = Export.objects.create(checkpoint=row, dtype="bfloat16", adapter="none")
-    lifecycle.move_export(export, "failed", text="x")
+    lifecycle.move_job(export, "failed", text="x")
     removal.pin(folder(world, row, 0))
     (folder(world, row, 1) / hold_name(export.pk)).touch()
     actions.delete_checkpoints(trained, [row], "ada")

@@ -18,7 +18,7 @@ from webapp.fleet.ssh import SshError
 from webapp.runs.models import Checkpoint, CheckpointCopy, Run
 from webapp.runs.shelf import acts
 from webapp.runs.shelf.places import places
-from webapp.runs.states import EXPORT_ENDED
+from webapp.runs.states import EXPORT_STATES
 
 from .. import lease
 from .ask import Found, ask
@@ -100,7 +100,7 @@ def _delete(row: Checkpoint, copy: CheckpointCopy) -> None:
 
 def _let_go(row: Checkpoint) -> list[str]:
     """Return the names of holds that no export needs any more: one may have stayed where its node was away."""
-    return [hold_name(pk) for pk in row.exports.filter(state__in=EXPORT_ENDED).values_list("pk", flat=True)]
+    return [hold_name(pk) for pk in row.exports.filter(state__in=EXPORT_STATES.ended).values_list("pk", flat=True)]
 
 
 def _keep(copy: CheckpointCopy, found: Found) -> None:

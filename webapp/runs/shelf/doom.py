@@ -11,7 +11,7 @@ from django.db.models import Max
 from training.spec.lint import Problem
 
 from ..models import Attempt, Checkpoint, Export, Run
-from ..states import EXPORT_ENDED, RESUMABLE, RunState
+from ..states import EXPORT_STATES, RESUMABLE, RunState
 from .places import Place, of_all
 
 FIELD, LAST = "checkpoint", "even_last"
@@ -73,7 +73,7 @@ class Users:
         living = {row.attempt_id for row in rows if row.attempt.ended_at is None}
         steps = Checkpoint.objects.usable().filter(attempt__in=living).values_list("attempt").annotate(Max("step"))
         return cls(
-            list(Export.objects.filter(checkpoint__in=rows).exclude(state__in=EXPORT_ENDED)),
+            list(Export.objects.filter(checkpoint__in=rows).exclude(state__in=EXPORT_STATES.ended)),
             list(Attempt.objects.filter(resume_from__in=rows, ended_at=None)),
             dict.fromkeys(living, 0) | dict(steps),
         )
@@ -108,9 +108,9 @@ def _losses(run: Run, rows: Sequence[Checkpoint], last: bool) -> Iterator[str]:
     if last:
         later = "" if run.state == RunState.SUCCEEDED else " until it saves again"
         yield f"No further export of the run can be made{later}."
-    failed = Export.objects.filter(checkpoint__in=rows, state="failed").values_list("pk", flat=True)
+    failed = Export.objects.filter(checkpoint__in=rows, state__in=["failed", "cancelled"]).values_list("pk", flat=True)
     if failed:
-        yield f"What failed can't be tried again from here: export {', '.join(map(str, failed))}."
+        yield f"What did not end well can't be tried again: export {', '.join(map(str, failed))}."
 
 
 def superfluous(run: Run) -> list[Checkpoint]:

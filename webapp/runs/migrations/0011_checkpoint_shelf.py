@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('fleet', '0003_remove_cluster_shared_scratch'),
-        ('runs', '0009_export_dtype_base'),
+        ('runs', '0010_nodejob'),
     ]
 
     operations = [
