@@ -11,8 +11,11 @@ from transformers import AutoTokenizer, GenerationConfig
 
 from ..adapters.names import CONFIG
 from ..spec.job import ExportJob
+from . import handed
 from .adapted import config_for
 from .outcome import refuse
+
+GENERATION = "generation_config.json"
 
 
 def load_tokenizer(job: ExportJob) -> Any:
@@ -36,26 +39,24 @@ def load_tokenizer(job: ExportJob) -> Any:
 
 def write(job: ExportJob, config: Any, tokenizer: Any, folder: Path) -> None:
     """Write everything but weights into `folder`. An adapter alone has its own configuration in place of a model's."""
-    tokenizer.save_pretrained(folder)
+    handed.write_tokenizer(job, tokenizer, folder)
     if job.adapter == "adapter":
         text = json.dumps(config_for(job), indent=2, sort_keys=True)
         (folder / CONFIG).write_text(text + "\n", "utf-8")
         return
     config.dtype = job.dtype
-    config.save_pretrained(folder)
+    handed.write_config(job, config, folder)
     _generation(job, config, folder)
     if job.trust_remote_code:
         _code(Path(job.model), folder)
 
 
 def _generation(job: ExportJob, config: Any, folder: Path) -> None:
-    try:
-        generation = GenerationConfig.from_pretrained(job.model, revision=job.revision or None)
-    except OSError:  # the base model has none of its own
-        generation = GenerationConfig.from_model_config(config)
-    # save_pretrained refuses settings that some published models have (a temperature without sampling);
-    # an export hands on what the base model had.
-    generation.to_json_file(folder / "generation_config.json")
+    """Hand on the base's own file: some published ones hold what today's library refuses to save."""
+    if path := handed.base_file(job, GENERATION):
+        shutil.copyfile(path, folder / GENERATION)
+    else:
+        GenerationConfig.from_model_config(config).to_json_file(folder / GENERATION)
 
 
 def _code(model: Path, folder: Path) -> None:
