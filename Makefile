@@ -7,6 +7,7 @@
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
 # make bench-save     what a save costs the step: sharded, asynchronous and full, beside cp
 # make prove-resume   a run killed ten times goes on exactly
+# make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
 # make bench-watch    what being watched costs a training step
 # make bench-download  5 GB through the web server: interrupted, memory, and the pages beside it; 5 GB of disk
 # make gpu-check   what only a GPU can show, in under five minutes; installs nothing
@@ -25,7 +26,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download prove-resume gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download prove-resume prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -85,6 +86,9 @@ bench-save: $(VENV)/.tests
 
 prove-resume: $(VENV)/.tests
 	@$(BIN)/python -m tests.prove.resume $(PROVE_ARGS)
+
+prove-oldest: $(VENV)/.tests
+	@$(BIN)/python -W ignore -m tests.prove.oldest
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)

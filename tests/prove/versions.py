@@ -38,7 +38,10 @@ def installed(version: str, root: Path | None = None) -> Path:
         shutil.rmtree(draft)
         raise RuntimeError(f"transformers {version} can't be installed, which needs an index:\n{done.stderr[-2000:]}")
     draft.chmod(0o755)
-    draft.rename(folder)
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was faster
+        shutil.rmtree(draft)
     return folder
 
 

@@ -70,6 +70,7 @@ def _base(folder: Path, sample: Path, *, tied: bool) -> None:
         num_attention_heads=4,
         num_key_value_heads=2,
         tie_word_embeddings=tied,
+        rope_parameters={"rope_type": "default", "rope_theta": 500_000.0},  # not what an old class takes by itself
         architectures=["LlamaForCausalLM"],
         dtype="bfloat16",
     )

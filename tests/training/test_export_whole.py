@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from tests.prove import oldest
 from tests.training import sharded
 from tests.training.tokens import TAGGED
 from training.export import cli
@@ -146,6 +147,13 @@ def test_a_fresh_process_loads_it_and_generates(untied):
     run = subprocess.run([sys.executable, "-c", GENERATE, untied.out], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.split()[-1] == "5"
+
+
+def test_the_oldest_transformers_reads_the_same(tied, untied, tmp_path):
+    """Installs that version beside ours; where no index answers this fails and says so."""
+    exports = [("tied", "bfloat16", Path(tied.out)), ("untied", "float32", Path(untied.out))]
+    results = list(oldest.compared(exports, "4.45.0", tmp_path))
+    assert [str(result) for result in results if not result.holds] == []
 
 
 def test_the_command_writes_float16(export_job, sharded_checkpoints, tmp_path):
