@@ -15,6 +15,7 @@ COMMANDS = {
     "export": ("training.export.cli:main", "turn a sharded checkpoint into a proven model folder"),
     "answer": ("training.answer.cli:main", "let models answer prompts, side by side"),
     "plan-export": ("training.export.planning:main", "say what an export will be, and why not, without writing it"),
+    "deliver": ("training.deliver.cli:main", "bring a proven export to a folder, to S3 or to a hub"),
     "preflight": ("training.preflight:main", "say whether this node can train"),
     "checkpoint": ("training.saving.cli:main", "list, pin, unpin or delete an attempt's checkpoints"),
     "free-port": ("training.ports:main", "name a free TCP port"),

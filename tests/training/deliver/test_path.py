@@ -1,0 +1,231 @@
+"""Deliveries to a folder: whole or not there, resumed, and never over something else unasked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training.deliver.harness import (
+    deliver,
+    describe,
+    events,
+    flip,
+    make_export,
+    start,
+    sums_hold,
+    until,
+)
+from training.deliver import swap
+
+LARGE = {"a.safetensors": 24 << 20, "b.safetensors": 96 << 20, "config.json": 100}
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    return make_export(tmp_path / "export")
+
+
+def to(folder: Path) -> dict[str, Any]:
+    return {"kind": "path", "folder": str(folder)}
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_it_works(export: Path, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    code, delivered = deliver(tmp_path, export, to(tmp_path / "models" / "mine"))
+    assert code == 0
+    copy = tmp_path / "models" / "mine"
+    assert names(copy) == names(export) | {"SHA256SUMS"}
+    assert sums_hold(copy)
+    assert names(tmp_path / "models") == {"mine"}
+    assert delivered["where"] == str(copy)
+    assert delivered["url"] == copy.as_uri()
+    assert delivered["bytes_sent"] == sum(f["size"] for f in delivered["files"]) > 5 << 20
+    assert (delivered["bytes_skipped"], delivered["already"], delivered["replaced"]) == (0, False, False)
+    phases = [e.data["phase"] for e in events(tmp_path) if e.kind == "progress"]
+    assert [p for n, p in enumerate(phases) if phases[:n].count(p) == 0] == ["send", "verify"]
+    assert all(e.data["done"] <= e.data["total"] for e in events(tmp_path) if e.kind == "progress")
+
+
+def test_the_copy_is_independent(export: Path, tmp_path: Path) -> None:
+    deliver(tmp_path, export, to(tmp_path / "copy"))
+    for path in (tmp_path / "copy").iterdir():
+        assert path.stat().st_nlink == 1
+    flip(export / "config.json")
+    assert sums_hold(tmp_path / "copy")
+
+
+def test_the_same_content_is_there_already_and_other_content_is_refused(export: Path, tmp_path: Path) -> None:
+    deliver(tmp_path, export, to(tmp_path / "copy"))
+    before = (tmp_path / "copy" / "config.json").stat().st_ino
+    code, delivered = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert (code, delivered["already"], delivered["bytes_sent"]) == (0, True, 0)
+    assert delivered["note"] == "it was there already"
+    assert (tmp_path / "copy" / "config.json").stat().st_ino == before
+    flip(tmp_path / "copy" / "config.json")
+    code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert (code, finished["reason"]) == (1, "configuration")
+    assert "holds other content. Choose another folder, or set replace to true." in finished["text"]
+    assert not sums_hold(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_replace_swaps_other_content(
+    export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanges: bool
+) -> None:
+    if not exchanges:  # as network file systems answer
+        monkeypatch.setattr(swap, "RENAME_EXCHANGE", 1 << 20)
+    (tmp_path / "models" / "copy" / "deep").mkdir(parents=True)
+    (tmp_path / "models" / "copy" / "old.bin").write_text("old")
+    code, delivered = deliver(tmp_path, export, to(tmp_path / "models" / "copy"), replace=True)
+    assert (code, delivered["replaced"]) == (0, True)
+    assert sums_hold(tmp_path / "models" / "copy")
+    assert names(tmp_path / "models") == {"copy"}
+    assert "old.bin" not in names(tmp_path / "models" / "copy")
+
+
+@pytest.mark.parametrize("spoil", ["flipped", "cut", "missing", "link"])
+def test_a_file_changed_since_its_proof_is_refused_and_nothing_gets_the_name(
+    export: Path, tmp_path: Path, spoil: str
+) -> None:
+    weights = export / "model-00001-of-00002.safetensors"
+    if spoil == "flipped":
+        flip(weights)
+    elif spoil == "cut":
+        os.truncate(weights, 4 << 20)
+    else:
+        weights.rename(tmp_path / "elsewhere")
+    if spoil == "link":
+        weights.symlink_to(tmp_path / "elsewhere")
+    code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert (code, finished["reason"]) == (1, "data")
+    assert weights.name in finished["text"]
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize(
+    "proof", ["", "[]", '{"files": [{"name": "../x", "size": 1, "sha256": "0"}]}', '{"files": []}']
+)
+def test_what_is_no_proof_is_refused(export: Path, tmp_path: Path, proof: str) -> None:
+    (export / "proof.json").write_text(proof)
+    code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert (code, finished["reason"]) == (1, "configuration")
+    (export / "proof.json").unlink()
+    assert "Only an export that is proven is delivered" in deliver(tmp_path, export, to(tmp_path / "copy"))[1]["text"]
+
+
+def test_a_file_beside_the_proofs_is_named_and_left(export: Path, tmp_path: Path) -> None:
+    (export / "notes.txt").write_text("mine")
+    assert deliver(tmp_path, export, to(tmp_path / "copy"))[0] == 0
+    assert "notes.txt" not in names(tmp_path / "copy")
+    assert any("notes.txt" in e.data["text"] for e in events(tmp_path) if e.kind == "warning")
+
+
+@pytest.mark.parametrize("way", ["no folder above", "a file", "a link", "not ours", "inside by a link"])
+def test_bad_places_are_refused_before_anything_is_written(export: Path, tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "models" / "copy"
+    if way != "no folder above":
+        folder.parent.mkdir()
+    if way == "a file":
+        folder.write_text("mine")
+    elif way == "a link":
+        folder.symlink_to(tmp_path)
+    elif way == "not ours":
+        (tmp_path / "models" / "copy.delivery").mkdir()
+        (tmp_path / "models" / "copy.delivery" / "x").touch()
+    elif way == "inside by a link":
+        folder.parent.rmdir()
+        folder.parent.symlink_to(export)
+    before = sorted(tmp_path.rglob("*"))
+    code, finished = deliver(tmp_path, export, to(folder))
+    assert (code, finished["reason"]) == (1, "configuration")
+    assert finished["text"].startswith("target.folder: ")
+    assert sorted(p for p in tmp_path.rglob("*") if p.name != "events.jsonl") == before
+
+
+def test_a_second_delivery_to_the_same_folder_is_refused(export: Path, tmp_path: Path) -> None:
+    import fcntl
+
+    work = tmp_path / "copy.delivery"
+    work.mkdir()
+    (work / "of-shardboard").touch()
+    handle = os.open(work, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
+    os.close(handle)
+    assert (code, "another delivery" in finished["text"]) == (1, True)
+    assert deliver(tmp_path, export, to(tmp_path / "copy"))[0] == 0
+
+
+def test_a_request_to_stop_is_heeded_and_what_is_whole_stays(export: Path, tmp_path: Path) -> None:
+    (tmp_path / "stop").touch()
+    code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert (code, finished["reason"]) == (1, "stopped_unsaved")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_killed_in_the_middle_it_goes_on_with_what_is_whole(tmp_path: Path) -> None:
+    export = make_export(tmp_path / "export", LARGE)
+    job = describe(tmp_path, export, to(tmp_path / "copy"))
+    process = start(tmp_path, job)
+    second = tmp_path / "copy.delivery" / "new" / "b.safetensors"
+    until(lambda: second.exists() and second.stat().st_size)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "copy").exists()
+    code, delivered = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert code == 0
+    assert delivered["bytes_skipped"] >= LARGE["a.safetensors"]
+    assert delivered["bytes_sent"] + delivered["bytes_skipped"] == sum(f["size"] for f in delivered["files"])
+    assert sums_hold(tmp_path / "copy")
+    assert not (tmp_path / "copy.delivery").exists()
+
+
+def test_killed_after_the_exchange_the_next_try_only_clears_up(export: Path, tmp_path: Path) -> None:
+    assert deliver(tmp_path, export, to(tmp_path / "copy"))[0] == 0
+    work = tmp_path / "copy.delivery"
+    (work / "new").mkdir(parents=True)
+    (work / "new" / "old.bin").touch()
+    (work / "of-shardboard").touch()
+    code, delivered = deliver(tmp_path, export, to(tmp_path / "copy"))
+    assert (code, delivered["already"]) == (0, True)
+    assert not work.exists()
+
+
+@pytest.mark.root
+def test_a_disk_too_small_is_refused_before_and_one_that_cannot_be_written_is_named(
+    export: Path, tmp_path: Path
+) -> None:
+    import subprocess
+
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
+    try:
+        code, finished = deliver(tmp_path, export, to(disk / "copy"))
+        assert (code, finished["reason"]) == (1, "disk_full")
+        assert "bytes are needed in" in finished["text"]
+        assert not any(p.is_file() and p.stat().st_size for p in disk.rglob("*"))
+        shutil.rmtree(disk / "copy.delivery")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        code, finished = deliver(tmp_path, export, to(disk / "copy"))
+        assert (code, finished["reason"]) == (1, "permission")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_job_file_that_says_nothing_ends_with_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from training.deliver.cli import main
+
+    (tmp_path / "job.json").write_text('{"source": "x"}')
+    assert main([str(tmp_path / "job.json")]) == 2
+    assert "target: field required" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.json")]) == 2

@@ -1,0 +1,190 @@
+"""To a folder on the node or on storage mounted there.
+
+Work goes on in `<folder>.delivery/new`, beside the place, and gets its name in one rename when every file was read
+back and has its hash. A copy that was killed leaves that folder; the next one keeps the files in it that are whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..export.meter import Meter
+from ..spec.deliver import WORKING, PathTarget
+from ..spec.faults import Reason
+from .ends import failed, refuse
+from .result import Delivered, Teller
+from .source import File, Source, blocks, changed, hashed
+from .swap import exchange
+
+MARK = "of-shardboard"  # says that a working folder is ours
+OTHER = "Choose another folder, or set replace to true."
+
+
+def send(source: Source, target: PathTarget, teller: Teller, *, replace: bool) -> Delivered:
+    """Copy; raise Refused before anything is written, Failed or OSError afterwards."""
+    folder = Path(target.folder)
+    result = Delivered(where=target.place, url=folder.as_uri())
+    _check(source, folder)
+    if _is_there(source, folder, teller, replace):
+        result.bytes_skipped, result.already, result.note = source.size, True, "it was there already"
+        _forget(folder)
+        return result
+    with _working(folder) as work:
+        _fill(source, work / "new", result, teller)
+        result.replaced = folder.is_dir() and any(folder.iterdir())
+        exchange(work / "new", folder, work / "old")
+        shutil.rmtree(work)
+    _fsync(folder.parent)
+    return result
+
+
+def _check(source: Source, folder: Path) -> None:
+    if not folder.parent.is_dir():
+        raise refuse("target.folder", f"{folder.parent} is not there", "Make that folder, or mount the storage.")
+    real, ours = folder.parent.resolve() / folder.name, source.folder.resolve()
+    if real == ours or ours in real.parents or real in ours.parents:
+        raise refuse("target.folder", f"{folder} lies in the export's own folder, or around it", "Choose another.")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise refuse("target.folder", f"{folder} is a file or a link", "Choose another folder, or delete it first.")
+    if not os.access(folder.parent, os.W_OK | os.X_OK):
+        why = f"this user may not write in {folder.parent}"
+        raise failed(Reason.PERMISSION, "target.folder", why, "Let it, or choose another folder.")
+
+
+def _is_there(source: Source, folder: Path, teller: Teller, replace: bool) -> bool:
+    """Return whether the folder holds just this content; raise Refused where it holds other and may not be replaced."""
+    present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if not present:
+        return False
+    named = {file.name for file in source.all} == present
+    sizes = named and all((folder / file.name).lstat().st_size == file.size for file in source.all)
+    if sizes:
+        meter = teller.meter("verify", source.size)
+        if all(_is_right(folder / file.name, file, meter.add) for file in source.all):
+            meter.tell()
+            return True
+    if not replace:
+        raise refuse("target.folder", f"{folder} is there and holds other content", OTHER)
+    return False
+
+
+def _is_right(path: Path, file: File, on_bytes: Callable[[int], None]) -> bool:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size != file.size:
+        return False
+    return hashed(path, on_bytes) == file.sha256
+
+
+@contextmanager
+def _working(folder: Path) -> Iterator[Path]:
+    """Give the locked working folder; it stays, for the next try, where the block ends badly."""
+    work = folder.with_name(folder.name + WORKING)
+    if work.exists() and not (work / MARK).is_file() and any(work.iterdir()):
+        raise refuse("target.folder", f"{work} is in the way and no delivery made it", "Move or delete it.")
+    work.mkdir(exist_ok=True)
+    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _lock(lock, folder)
+        (work / MARK).touch()
+        if folder.exists():  # or else it is all that there is of what was to be replaced
+            shutil.rmtree(work / "old", ignore_errors=True)
+        (work / "new").mkdir(exist_ok=True)
+        yield work
+    finally:
+        os.close(lock)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise refuse("target.folder", f"another delivery to {folder} is at work", "Wait for its end.") from None
+    except OSError:  # a network file system without locks: the final rename still lets one win whole
+        return
+
+
+def _forget(folder: Path) -> None:
+    """Remove what a delivery left that was killed after it had put the folder into its place."""
+    work = folder.with_name(folder.name + WORKING)
+    if (work / MARK).is_file():
+        shutil.rmtree(work)
+
+
+def _fill(source: Source, new: Path, result: Delivered, teller: Teller) -> None:
+    names = {file.name for file in source.all}
+    for path in new.iterdir():
+        if path.name not in names or path.is_symlink() or not path.is_file():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    _check_disk(source, new)
+    meter = teller.meter("send", source.size)
+    written = [file for file in source.all if not _stays(file, new, result, meter)]
+    for file in written:
+        _copy(source, file, new / file.name, meter)
+        result.bytes_sent += file.size
+    meter.tell()
+    meter = teller.meter("verify", sum(file.size for file in written))
+    for file in written:
+        if hashed(new / file.name, meter.add) != file.sha256:
+            (new / file.name).unlink()
+            raise failed(Reason.DESTINATION, file.name, "was read back with other contents", "Look at that disk.")
+    meter.tell()
+    _fsync(new)
+
+
+def _stays(file: File, new: Path, result: Delivered, meter: Meter) -> bool:
+    """Whether an earlier try brought this file whole; what it brought of others is written anew."""
+    done = meter.done
+    if _is_right(new / file.name, file, meter.add):
+        result.bytes_skipped += file.size
+        return True
+    meter.done = done
+    (new / file.name).unlink(missing_ok=True)
+    return False
+
+
+def _check_disk(source: Source, new: Path) -> None:
+    there = sum(path.stat().st_size for path in new.iterdir())
+    needed, free = source.size - there, shutil.disk_usage(new).free
+    if needed > free:
+        why = f"{needed:,} bytes are needed in {new.parent.parent} and {free:,} are free"
+        raise failed(Reason.DISK_FULL, "target.folder", why, "Free space there, or choose another folder.")
+
+
+def _copy(source: Source, file: File, path: Path, meter: Meter) -> None:
+    """Write one file, hashed on the way and flushed; raise Failed, leaving none, where it changed since its proof.
+
+    Never a link: what happens to the export later must not reach the copy.
+    """
+    if file == source.marker:
+        path.write_bytes(source.sums)
+        meter.add(file.size)
+        return _fsync(path)
+    digest = hashlib.sha256()
+    with source.open(file) as reader, path.open("wb", buffering=0) as writer:
+        for block in blocks(reader):
+            digest.update(block)
+            _write(writer.fileno(), block)
+            meter.add(len(block))
+        os.fsync(writer.fileno())
+    if digest.hexdigest() != file.sha256:
+        path.unlink()
+        raise changed(file)
+
+
+def _write(handle: int, block: bytes) -> None:
+    view = memoryview(block)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _fsync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
