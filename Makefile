@@ -19,7 +19,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 FRONTEND := webapp/frontend
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
-REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/samples/requirements.txt constraints.txt
+REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/requirements-s3.txt training/samples/requirements.txt constraints.txt
 # Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser.
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py

@@ -10,7 +10,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = ["webapp/requirements.txt", "training/requirements.txt", "requirements.txt", "tests/requirements.txt"]
+FILES = [
+    *("webapp/requirements.txt", "training/requirements.txt", "training/requirements-s3.txt"),
+    *("requirements.txt", "tests/requirements.txt"),
+]
 # Installed by commands of their own, without constraints.
 APART = ["training/requirements-gpu.txt", "training/samples/requirements.txt"]
 

@@ -36,7 +36,10 @@ def main(argv: list[str]) -> int:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, _stop)
-    return run(job)
+    code = run(job)
+    sys.stderr.flush()
+    # Python would wait here for parts that are under way when a delivery is stopped.
+    os._exit(code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,9 +101,9 @@ def _send(job: DeliverJob, source: Source, teller: Teller) -> Delivered:
         from .s3.send import send as to_s3
 
         return to_s3(source, job.target, teller, replace=job.replace)
-    from .hub import send as to_hub
+    from .hub.send import send as to_hub
 
-    return to_hub(source, job.target, teller)
+    return to_hub(source, job.target, teller, replace=job.replace)
 
 
 def _stop(signum: int, frame: FrameType | None) -> NoReturn:

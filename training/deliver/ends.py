@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..spec.deliver import SECRETS
@@ -52,6 +52,16 @@ def words(error: BaseException) -> str:
     """Return what a foreign service said, on one line, without secrets, not longer than a page shows."""
     text = " ".join(scrub(str(error)).split()) or type(error).__name__
     return text if len(text) <= LENGTH else text[: LENGTH - 3] + "..."
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield `error` and what it came from."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
 
 
 def told(error: BaseException) -> tuple[Reason, str] | None:

@@ -80,6 +80,7 @@ class S3Target(Part):
     region: str = Field("us-east-1", description="Region that requests are signed for.")
     bucket: str
     prefix: str = Field("", description="What the objects' names begin with, without a slash at either end.")
+    part_megabytes: int = Field(32, ge=5, le=512, description="Files beyond it go in parts of it, a few at a time.")
     path_style: bool = Field(False, description="host/bucket in place of bucket.host: most storage that is not AWS.")
     insecure: bool = Field(False, description="Allow plain http beyond this machine and private networks.")
 

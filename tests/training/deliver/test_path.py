@@ -25,11 +25,6 @@ from training.deliver import swap
 LARGE = {"a.safetensors": 24 << 20, "b.safetensors": 96 << 20, "config.json": 100}
 
 
-@pytest.fixture
-def export(tmp_path: Path) -> Path:
-    return make_export(tmp_path / "export")
-
-
 def to(folder: Path) -> dict[str, Any]:
     return {"kind": "path", "folder": str(folder)}
 
