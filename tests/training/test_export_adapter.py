@@ -172,7 +172,7 @@ def test_merging_is_pefts_merging(tmp_path: Path, base, fields) -> None:  # type
 
 def test_a_tensor_larger_than_a_block_is_merged_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job, model = checkpoint(tmp_path, llama())
-    monkeypatch.setattr("training.export.merged.BLOCK", 100)
+    monkeypatch.setattr("training.export.parts.BLOCK", 400)
     source = open_source(job, blueprint(load_config(job)))
     truth = model.merge_and_unload().state_dict()
     blocks = list(source.blocks("model.layers.0.mlp.up_proj.weight"))

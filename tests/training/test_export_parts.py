@@ -17,9 +17,10 @@ from safetensors.torch import load
 from torch.distributed.checkpoint.metadata import _MEM_FORMAT_ENCODING
 
 from training.export import layout, space
-from training.export.distcp import Checkpoint, Window
+from training.export.distcp import Checkpoint
 from training.export.meter import Meter
 from training.export.outcome import Damaged, NoRoom, reason_of
+from training.export.shards.pieces import Window
 from training.journal import Journal
 from training.spec.events import parse
 
@@ -85,9 +86,9 @@ def test_a_tensor_sharded_by_columns_is_put_together(sharded_checkpoints):
 
 
 @pytest.mark.ranks
-def test_rows_come_one_piece_at_a_time(sharded_checkpoints):
+def test_rows_come_in_blocks_across_pieces(sharded_checkpoints):
     checkpoint = Checkpoint(sharded_checkpoints / "tied" / "checkpoint-7" / "pytorch_model_fsdp_0")
-    assert [tuple(b.shape) for b in checkpoint.blocks("model.embed_tokens.weight")] == [(2049, 64), (2048, 64)]
+    assert [tuple(b.shape) for b in checkpoint.blocks("model.embed_tokens.weight")] == [(4097, 64)]
     assert checkpoint.files() == {"__0_0.distcp", "__1_0.distcp"}
 
 

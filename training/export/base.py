@@ -1,4 +1,4 @@
-"""The base model's own tensors, read slice by slice out of its safetensors files."""
+"""The base model's own tensors, read part by part out of its safetensors files."""
 
 from __future__ import annotations
 
@@ -7,43 +7,40 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from transformers.utils import cached_file
 
 from ..spec.job import ExportJob
 from .distcp import Stored
 from .layout import INDEX, SINGLE
 from .outcome import refuse
-from .stream import CODES
+from .tensorfile import TensorFile, Unreadable
 
-DTYPES = {code: dtype for dtype, code in CODES.items()}
 WHOLE = "Name the unquantised model that this run was trained from, with its weights in safetensors files."
 
 
 class Base:
-    """`tensors`: shape and number format by the names in the files. Nothing else is read before it is asked for."""
+    """`tensors`: shape and number format by the names in the files. No number is read before it is asked for."""
 
     def __init__(self, job: ExportJob):
-        self.places = _places(job)
-        self.tensors: dict[str, Stored] = {}
-        for path in sorted(set(self.places.values())):
-            self._look_into(path)
+        places = _places(job)
+        opened = {path: _open(path) for path in set(places.values())}
+        self.files = {name: opened[path] for name, path in places.items() if name in opened[path].tensors}
+        found = {name: file.tensors[name] for name, file in self.files.items()}
+        self.tensors = {name: Stored(entry.shape, entry.dtype, ()) for name, entry in found.items()}
 
-    def _look_into(self, path: Path) -> None:
-        with safe_open(path, "pt") as file:
-            for name in file.keys():  # noqa: SIM118 - no mapping
-                part = file.get_slice(name)
-                if (dtype := DTYPES.get(part.get_dtype())) is None:
-                    raise refuse("model", f"{name} is stored as {part.get_dtype()}", WHOLE)
-                self.tensors[name] = Stored(tuple(part.get_shape()), dtype, ())
+    def numbers(self, name: str, start: int, count: int, buffer: torch.Tensor | None = None) -> torch.Tensor:
+        """Return `count` numbers of a tensor from index `start` on, in `buffer` where they have room in it."""
+        dtype = self.tensors[name].dtype
+        if buffer is None or buffer.nbytes < count * dtype.itemsize:
+            buffer = torch.empty(count * dtype.itemsize, dtype=torch.uint8)
+        return self.files[name].read(name, start, buffer[: count * dtype.itemsize].view(dtype))
 
-    def rows(self, name: str, start: int, stop: int) -> torch.Tensor:
-        """Return rows `start` to `stop` of a tensor; all of one that has none."""
-        with safe_open(self.places[name], "pt") as file:
-            found: torch.Tensor = (
-                file.get_slice(name)[start:stop] if self.tensors[name].shape else file.get_tensor(name)
-            )
-            return found
+
+def _open(path: Path) -> TensorFile:
+    try:
+        return TensorFile(path)
+    except Unreadable as error:
+        raise refuse("model", str(error), WHOLE) from error
 
 
 def _places(job: ExportJob) -> Mapping[str, Path]:
@@ -58,8 +55,7 @@ def _places(job: ExportJob) -> Mapping[str, Path]:
     single = _file(job, SINGLE)
     if single is None:
         raise refuse("model", f"{job.model} has no safetensors files to merge the adapter into", WHOLE)
-    with safe_open(single, "pt") as file:
-        return dict.fromkeys(file.keys(), single)
+    return dict.fromkeys(_open(single).tensors, single)
 
 
 def _file(job: ExportJob, name: str) -> Path | None:

@@ -18,19 +18,16 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from ..adapters.names import CONFIG
 from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.job import ExportJob
-from ..spec.lint import Problem
 from . import manifest, place
 from .meter import Meter
-from .outcome import Damaged, reason_of, refuse
+from .opened import Opened, open_checkpoint
+from .outcome import Damaged, Failure, reason_of
+from .record import fingerprint
 from .space import check_disk
-
-# What an export reads of a checkpoint: the model's shards, and what there is of an adapter.
-READ = (f"{manifest.MODEL_FOLDER}/", CONFIG)
 
 
 def main(argv: list[str]) -> int:
@@ -65,7 +62,7 @@ def run(job: ExportJob) -> int:
     """Run `job`, say its end in its events, and return the exit status."""
     journal = Journal(Path(job.events))
     try:
-        exported = export(job, journal)
+        export(job, journal)
     except BaseException as error:  # every end is told; a fault of our own goes on up with its traceback
         reason = reason_of(error)
         if reason is None:
@@ -73,56 +70,58 @@ def run(job: ExportJob) -> int:
         print(f"export: {error}", file=sys.stderr)
         journal.emit(Kind.FINISHED, reason=reason, text=str(error))
         return 1
-    journal.emit(Kind.EXPORTED, **exported)
-    journal.emit(Kind.FINISHED, reason=Reason.COMPLETED)
     return 0
 
 
-def export(job: ExportJob, journal: Journal) -> dict[str, Any]:
-    """Do all of it; return the data of the `exported` event. Raises Refused, Failure or OSError."""
-    out = Path(job.out)
-    place.clear(out)
-    checkpoint = Path(job.checkpoint)
+def export(job: ExportJob, journal: Journal) -> None:
+    """Do all of it and tell it. Raises Refused, Failure or OSError."""
+    out, checkpoint = Path(job.out), Path(job.checkpoint)
+    if out.exists():
+        _tell_again(job, out, checkpoint, journal)
+        return
+    with manifest.staying(checkpoint), place.working(out) as work:
+        opened = open_checkpoint(checkpoint, journal)
+        exported = _export(job, opened, work, journal)
+        work.settle(exported)
+        _tell(exported, work, journal)
+
+
+def _export(job: ExportJob, opened: Opened, work: place.Work, journal: Journal) -> dict[str, Any]:
+    durable = work.go_on(fingerprint(job, opened.files.identity))
+    # torch and transformers take seconds to import: a checkpoint that is not whole is told before
+    with opened.files.ahead():
+        from .assemble import Assembly
+        from .blueprint import load_config
+        from .numbers import settled
+
+        job = settled(job, load_config(job))
+        assembly = Assembly(job, opened)
+    there = sum(done.size for done in durable.values())
+    check_disk(assembly.bytes - there, shutil.disk_usage(work.folder).free, str(work.out.parent))
+    try:
+        written = assembly.write(work, durable, journal)
+    except (Failure, Damaged):
+        opened.files.check()  # where a shard is damaged, that is the reason
+        raise
+    return _prove(job, opened.step, work.folder, written, assembly.memory, journal)
+
+
+def _tell_again(job: ExportJob, out: Path, checkpoint: Path, journal: Journal) -> None:
+    """Tell the end of an export that was killed when its folder had its name; raise Refused where it is none."""
+    if not place.untold(out):
+        place.refuse_existing(out)
     with manifest.staying(checkpoint):
-        return _export(job, checkpoint, out, journal)
+        exported = place.proven(out, fingerprint(job, open_checkpoint(checkpoint, journal).files.identity))
+    if exported is None:
+        place.refuse_existing(out)
+    else:
+        _tell(exported, place.Work(out, out), journal)
 
 
-def _export(job: ExportJob, checkpoint: Path, out: Path, journal: Journal) -> dict[str, Any]:
-    step = check_checkpoint(checkpoint, journal)
-    # torch and transformers take seconds to import: a damaged checkpoint is told before
-    from .assemble import Assembly
-    from .blueprint import load_config
-    from .numbers import settled
-
-    job = settled(job, load_config(job))
-    assembly = Assembly(job)
-    needed = sum(file.size for file in assembly.files)
-    check_disk(needed, shutil.disk_usage(out.parent).free, str(out.parent))
-    with place.working(out) as folder:
-        written = assembly.write(folder, journal)
-        return _prove(job, step, folder, written, assembly.memory, journal)
-
-
-def check_checkpoint(folder: Path, journal: Journal) -> int:
-    """Raise Damaged unless all that the export reads is as it was written; return the checkpoint's step.
-
-    Of the files that an export doesn't read (the optimizer's are twice the model's) only the sizes are
-    looked at, and what is wrong there is a warning: the model is whole without them.
-    """
-    if not folder.is_dir():
-        raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
-    parts = manifest.manifests(folder)
-    files = manifest.merged(parts)
-    model = {name: entry for name, entry in files.items() if name.startswith(READ)}
-    if f"{manifest.MODEL_FOLDER}/{manifest.METADATA}" not in model:
-        raise refuse("checkpoint", f"{folder.name} holds no sharded model", "Choose a SHARDED_STATE_DICT checkpoint.")
-    for problem in manifest.size_problems(folder, {n: e for n, e in files.items() if n not in model}):
-        journal.emit(Kind.WARNING, text=f"not needed for the export: {problem.field} {problem.reason}")
-    if problems := manifest.size_problems(folder, model):
-        raise Damaged(problems)
-    meter = Meter(journal, "check", sum(entry.size for entry in model.values()))
-    manifest.check_contents(folder, model, meter.add)
-    return parts[0].step
+def _tell(exported: dict[str, Any], work: place.Work, journal: Journal) -> None:
+    journal.emit(Kind.EXPORTED, **exported)
+    journal.emit(Kind.FINISHED, reason=Reason.COMPLETED)
+    work.told()
 
 
 def _prove(
@@ -133,7 +132,7 @@ def _prove(
     meter = Meter(journal, "prove", size)
     proof = prove(job, folder, size)
     known = {file.name: file for file in weights}
-    files = [known.get(p.name) or place.record(p) for p in sorted(folder.iterdir())]
+    files = [known.get(p.name) or place.facts(p) for p in place.results(folder)]
     listed = [file.as_dict() for file in files]
     full = {
         "checkpoint": Path(job.checkpoint).name,
@@ -144,7 +143,7 @@ def _prove(
         **proof,
     }
     (folder / NAME).write_text(json.dumps(full, indent=2) + "\n", "utf-8")
-    listed.append(place.record(folder / NAME).as_dict())
+    listed.append(place.facts(folder / NAME).as_dict())
     meter.add(size)
     meter.tell()
     return {"bytes": sum(f["size"] for f in listed), "dtype": job.dtype, "files": listed, "proof": proof}

@@ -1,27 +1,31 @@
-"""Read the tensors of a distributed checkpoint one stored piece at a time.
+"""Read the tensors of a distributed checkpoint, a bounded part of one at a time.
 
 A checkpoint of torch.distributed.checkpoint is a `.metadata` file (a pickle that says which piece of which
 tensor lies where) and `.distcp` files, in which every piece is a small torch.save of its own. The caller has
-checked both against the manifest's hashes; even so `.metadata` may name only the classes it is made of,
-and pieces are loaded weights-only.
+checked `.metadata` against the manifest's hash; even so it may name only the classes it is made of. Of a piece
+only the numbers are read, at their offset.
 """
 
 from __future__ import annotations
 
-import io
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 
 from ..spec.lint import Problem
-from .manifest import METADATA, OTHER
+from .manifest import METADATA
 from .outcome import Damaged
+from .parts import BLOCK, Loaded, Part, Raw, row_blocks
+from .shards.boxes import Box, before, is_run, overlap, split, within
+from .shards.checked import OTHER, Checked
+from .shards.pieces import Piece, Shard
 
 PREFIX = "model."  # accelerate saves {"model": state_dict}, which flattens to this prefix
 ALLOWED = {
@@ -37,42 +41,28 @@ PLAIN = {("collections", "OrderedDict"), ("builtins", "set"), ("pathlib", "Posix
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A box of a tensor: where it starts, its extent, and the bytes in a file that hold it."""
-
-    offset: tuple[int, ...]
-    size: tuple[int, ...]
-    file: str
-    start: int
-    length: int
-
-
-@dataclass(frozen=True)
 class Stored:
-    """One tensor as it was saved. `pieces` are in row order."""
+    """One tensor as it was saved. `pieces` are in row order; `whole` is their shape where `shape` is less of it."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
     pieces: tuple[Piece, ...]
+    whole: tuple[int, ...] | None = None
 
     @property
-    def by_rows(self) -> bool:
-        """True where the pieces follow each other along the first dimension and leave no gap."""
-        row = 0
-        for piece in self.pieces:
-            if piece.offset[1:] != (0,) * (len(self.shape) - 1) or piece.size[1:] != self.shape[1:]:
-                return False
-            if piece.offset[0] != row:
-                return False
-            row += piece.size[0]
-        return row == self.shape[0]
+    def extent(self) -> tuple[int, ...]:
+        return self.whole or self.shape
 
 
 class Checkpoint:
-    """The tensors of one `pytorch_model_fsdp_0` folder, by the names that the model has for them."""
+    """The tensors of one `pytorch_model_fsdp_0` folder, by the names that the model has for them.
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    `files`: the folder's files with their hashes, to which is fed what is read; none where the caller has checked
+    them already.
+    """
+
+    def __init__(self, folder: Path, files: Mapping[str, Checked] | None = None):
+        self.folder, self.checked = folder, files
         metadata = _metadata(folder / METADATA)
         pieces = _pieces(metadata)
         self.tensors = {
@@ -80,67 +70,76 @@ class Checkpoint:
             for name, entry in metadata.state_dict_metadata.items()
             if hasattr(entry, "chunks")
         }
+        self._shards = {name: Shard(folder / name, self._checked(name)) for name in self.files()}
 
     def files(self) -> set[str]:
         """Return the names of all files that hold pieces."""
         return {piece.file for stored in self.tensors.values() for piece in stored.pieces}
 
-    def blocks(self, name: str) -> Iterator[torch.Tensor]:
-        """Yield the tensor as consecutive blocks of rows; concatenated along dimension 0 they are all of it.
+    def _checked(self, name: str) -> Checked | None:
+        if self.checked is None:
+            return None
+        if (found := self.checked.get(f"{self.folder.name}/{name}")) is None:
+            raise _bad(f"names {name}, which is in no manifest")
+        return found
 
-        Only one block is in memory at a time. A tensor that was not sharded by rows comes as one block.
+    def cut(self, name: str, rows: int) -> None:
+        """Take only the first `rows` rows of a tensor from now on."""
+        stored = self.tensors[name]
+        self.tensors[name] = replace(stored, shape=(rows, *stored.shape[1:]), whole=stored.extent)
+
+    def begins(self, names: Iterable[str]) -> dict[str, int]:
+        """Return from where on each file is needed for these tensors."""
+        found: dict[str, int] = {}
+        for piece in (piece for name in names for piece in self.tensors[name].pieces):
+            found[piece.file] = min(piece.start, found.get(piece.file, piece.start))
+        return {f"{self.folder.name}/{name}": start for name, start in found.items()}
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Return the names as their tensors follow each other in the files, so that these are read front to back."""
+        return sorted(names, key=lambda name: min((piece.start for piece in self.tensors[name].pieces), default=0))
+
+    def parts(self, name: str, most: int = BLOCK) -> Iterator[Part]:
+        """Yield the tensor's numbers as consecutive parts of at most `most` bytes, however it was sharded.
+
         Raises Damaged where pieces are missing or overlap.
         """
         stored = self.tensors[name]
-        if stored.shape and stored.by_rows:
-            yield from (self._load(piece, stored) for piece in stored.pieces)
-        else:
-            yield self._assembled(name, stored)
+        if sum(prod(piece.size) for piece in stored.pieces) != prod(stored.extent):
+            raise _bad(f"{name}: the stored pieces do not make up the shape {list(stored.extent)}")
+        for box in split(stored.shape, max(1, most // stored.dtype.itemsize)):
+            yield Part(box.count, stored.dtype, partial(self._load, stored, box))
 
-    def _assembled(self, name: str, stored: Stored) -> torch.Tensor:
-        if sum(prod(piece.size) for piece in stored.pieces) != prod(stored.shape):
-            raise _bad(f"{name}: the stored pieces do not make up the shape {list(stored.shape)}")
-        whole = torch.empty(stored.shape, dtype=stored.dtype)
+    def blocks(self, name: str) -> Iterator[torch.Tensor]:
+        """Yield the tensor as consecutive blocks of rows; concatenated along dimension 0 they are all of it.
+
+        Only one block, of about BLOCK bytes or one row, is in memory at a time.
+        """
+        return row_blocks(self.tensors[name], partial(self.parts, name))
+
+    def _load(self, stored: Stored, box: Box, buffer: torch.Tensor) -> Loaded:
+        """Return the numbers of `box`, in `buffer`, which may have any content before."""
+        out = buffer[: box.count * stored.dtype.itemsize].view(stored.dtype)
+        raws: list[Raw] = []
+        filled = 0
         for piece in stored.pieces:
-            box = tuple(slice(o, o + s) for o, s in zip(piece.offset, piece.size, strict=True))
-            whole[box] = self._load(piece, stored)
-        return whole
+            if (shared := overlap(box, piece.box)) is not None:
+                filled += shared.count
+                raws += self._fill(out, box, shared, piece, stored.dtype)
+        if filled != box.count:
+            raise _bad(f"{piece.file}: pieces overlap or leave gaps at {list(box.offset)}")
+        return Loaded(out, tuple(raws))
 
-    def _load(self, piece: Piece, stored: Stored) -> torch.Tensor:
-        with (self.folder / piece.file).open("rb") as file:
-            window = Window(file, piece.start, piece.length)
-            tensor: torch.Tensor = torch.load(window, map_location="cpu", weights_only=True)
-        if tuple(tensor.shape) != piece.size or tensor.dtype != stored.dtype:
-            raise _bad(f"{piece.file} at {piece.start}: holds {tensor.dtype} {list(tensor.shape)}")
-        return tensor
-
-
-class Window(io.RawIOBase):
-    """The bytes [start, start + length) of an open file as a file of their own: no copy of a large piece."""
-
-    def __init__(self, file: BinaryIO, start: int, length: int):
-        self.file, self.start, self.length, self.at = file, start, length, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self.at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.length}[whence]
-        self.at = base + offset
-        return self.at
-
-    def readinto(self, buffer: Any, /) -> int:
-        view = memoryview(buffer).cast("B")[: max(0, self.length - self.at)]
-        self.file.seek(self.start + self.at)
-        count = self.file.readinto(view)  # type: ignore[attr-defined]
-        self.at += count
-        return int(count)
+    def _fill(self, out: torch.Tensor, box: Box, shared: Box, piece: Piece, dtype: torch.dtype) -> list[Raw]:
+        """Put what `piece` has of `box` into its place in `out`."""
+        shard, at = self._shards[piece.file], before(shared, piece.box)
+        if is_run(shared, box):
+            begin = before(shared, box)
+            return shard.read(piece, at, out[begin : begin + shared.count])
+        apart = torch.empty(shared.count, dtype=dtype)
+        raws = shard.read(piece, at, apart)
+        out.view(box.size)[within(shared, box)] = apart.view(shared.size)
+        return raws
 
 
 def _bad(reason: str) -> Damaged:

@@ -17,10 +17,11 @@ from . import foresee, place, stream
 from .assemble import Assembly
 from .blueprint import load_config
 from .distcp import Checkpoint
+from .flow import ROOM
 from .manifest import MODEL_FOLDER
-from .merged import BLOCK
 from .numbers import settled
 from .outcome import NoRoom
+from .parts import BLOCK
 from .probe import existing
 from .proof import HEADROOM
 from .space import COMPANIONS, check_disk
@@ -89,14 +90,12 @@ class Estimate:
         available = memory().available
         whole = self.assembly.memory <= max(0, available - HEADROOM)
         prove = process + (self.assembly.memory if whole else 2 * self._largest())
-        return Memory(stream=process + 2 * self._largest(), prove=prove, available=available, whole=whole)
+        return Memory(stream=process + ROOM, prove=prove, available=available, whole=whole)
 
     def _largest(self) -> int:
-        """Return the bytes of the largest piece that is in memory at once."""
-        if self.job.adapter == "merged":
-            return 4 * BLOCK
-        pieces = ((s, p) for s in self.assembly.source.tensors.values() for p in s.pieces)
-        return max((prod(piece.size) * stored.dtype.itemsize for stored, piece in pieces), default=0)
+        """Return the bytes of the largest block of rows that is in memory at once."""
+        rows = (prod(s.shape[1:]) * s.dtype.itemsize for s in self.assembly.source.tensors.values())
+        return max(BLOCK, *rows)
 
     def disk(self) -> Disk:
         where = existing(self.out.parent)
@@ -124,7 +123,7 @@ class Estimate:
         read, out = plan.reading.bytes + plan.reading.base, plan.writing.bytes
         return Seconds(
             start=startup,
-            check=plan.reading.bytes / speed.read,
+            check=0.0,  # shards are compared while they are read to be written
             stream=read / speed.read + (out - plan.writing.done) / speed.write,
             prove=startup + (read + out) / speed.read,
         )

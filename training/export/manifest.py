@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -11,13 +10,10 @@ from ..saving.checkpoints import FileFacts, Manifest, read_manifest
 from ..spec.folder import manifest_name
 from ..spec.lint import Problem
 from .outcome import Damaged
+from .shards.checked import OTHER as OTHER
 
 MODEL_FOLDER = "pytorch_model_fsdp_0"  # accelerate's name for the first model of a checkpoint
 METADATA = ".metadata"
-BLOCK = 1 << 22
-OTHER = "Export another checkpoint, or bring the missing part here from its node."
-
-
 GONE = "is not there any more: the checkpoint was probably rotated away"
 NEWER = "Export a newer checkpoint."
 
@@ -70,13 +66,6 @@ def size_problems(folder: Path, files: dict[str, FileFacts]) -> list[Problem]:
     return found
 
 
-def check_contents(folder: Path, files: dict[str, FileFacts], on_bytes: Callable[[int], None]) -> None:
-    """Hash every file; raise Damaged with each whose contents changed since the save."""
-    found = [name for name, entry in sorted(files.items()) if _sha256(folder / name, on_bytes) != entry.sha256]
-    if found:
-        raise Damaged([Problem(name, "its contents changed since it was written (sha256)", OTHER) for name in found])
-
-
 def _read(folder: Path, rank: int) -> Manifest:
     found = read_manifest(folder, rank)
     if found is None:
@@ -87,17 +76,3 @@ def _read(folder: Path, rank: int) -> Manifest:
 
 def _save(manifest: Manifest) -> tuple[int, int, int, str]:
     return manifest.step, manifest.nodes, manifest.world_size, manifest.save
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            yield block
-
-
-def _sha256(path: Path, on_bytes: Callable[[int], None]) -> str:
-    digest = hashlib.sha256()
-    for block in _blocks(path):
-        digest.update(block)
-        on_bytes(len(block))
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""An adapter merged into its base, a block of rows at a time: W + scale * (B A), in fp32.
+"""An adapter merged into its base, some rows at a time: W + scale * (B A), in fp32.
 
 https://arxiv.org/abs/2106.09685, section 4.1; with rank_stabilised the scale is https://arxiv.org/abs/2312.03732.
 """
@@ -6,6 +6,7 @@ https://arxiv.org/abs/2106.09685, section 4.1; with rank_stabilised the scale is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
@@ -13,8 +14,10 @@ from .adapted import Adapter
 from .base import WHOLE, Base
 from .blueprint import Blueprint
 from .outcome import refuse
+from .parts import BLOCK, Loaded, Part, row_blocks
+from .shards.boxes import Box, before, split
 
-BLOCK = 1 << 24  # numbers of a tensor in memory at a time: 64 MB in fp32
+Factors = tuple[torch.Tensor, torch.Tensor]
 
 
 class Merged:
@@ -29,29 +32,41 @@ class Merged:
                 what = f"{name} is {list(stored.shape)} in its files and {list(plan.shapes[name])} by its config"
                 raise refuse("model", what, WHOLE)
 
-    def blocks(self, name: str) -> Iterator[torch.Tensor]:
-        """Yield the tensor as consecutive blocks of rows: in fp32 where the adapter changes it, else as stored."""
+    def parts(self, name: str, most: int = BLOCK) -> Iterator[Part]:
+        """Yield the tensor's numbers as consecutive parts: in fp32 where the adapter changes it, else as stored."""
         layers = self.adapter.layers
         if name in layers.whole:
-            yield from self.adapter.checkpoint.blocks(layers.whole[name])
+            yield from self.adapter.checkpoint.parts(layers.whole[name], most)
         elif name in layers.factors:
-            yield from self._changed(name)
+            yield from self._changed(name, most)
         else:
-            yield from self._base(name)
+            stored = self.tensors[name]
+            for box in split(stored.shape, max(1, most // stored.dtype.itemsize)):
+                start = before(box, Box((0,) * len(stored.shape), stored.shape))
+                yield Part(box.count, stored.dtype, partial(self._base, name, start, box.count))
 
-    def _changed(self, name: str) -> Iterator[torch.Tensor]:
-        left, right = self.adapter.factors(name)
-        row = 0
-        for block in self._base(name):
-            yield block.float() + self.adapter.scale * (left[row : row + len(block)] @ right)
-            row += len(block)
+    def blocks(self, name: str) -> Iterator[torch.Tensor]:
+        """Yield the tensor as consecutive blocks of rows."""
+        return row_blocks(self.tensors[name], partial(self.parts, name))
 
-    def _base(self, name: str) -> Iterator[torch.Tensor]:
-        shape = self.tensors[name].shape
-        rows = shape[0] if shape else 1
-        step = max(1, BLOCK * rows // max(1, torch.Size(shape).numel()))
+    def _changed(self, name: str, most: int) -> Iterator[Part]:
+        rows, columns = self.tensors[name].shape
+        factors = self.adapter.factors(name)
+        step = max(1, most // columns // torch.float32.itemsize)
         for row in range(0, rows, step):
-            yield self.base.rows(self.stored_as[name], row, min(row + step, rows))
+            stop = min(row + step, rows)
+            load = partial(self._sum, name, row, stop, factors)
+            yield Part((stop - row) * columns, self.tensors[name].dtype, load)
+
+    def _sum(self, name: str, row: int, stop: int, factors: Factors, buffer: torch.Tensor) -> Loaded:
+        left, right = factors
+        columns = right.shape[1]
+        added = self.adapter.scale * (left[row:stop] @ right)
+        base = self._base(name, row * columns, (stop - row) * columns, buffer).numbers
+        return Loaded(base.float() + added.view(-1))
+
+    def _base(self, name: str, start: int, count: int, buffer: torch.Tensor) -> Loaded:
+        return Loaded(self.base.numbers(self.stored_as[name], start, count, buffer))
 
 
 def _stored_names(base: Base, plan: Blueprint) -> dict[str, str]:

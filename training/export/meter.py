@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -20,16 +21,19 @@ class Meter:
         total: int,
         interval: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
+        done: int = 0,
     ):
         self.journal, self.phase, self.total, self.interval, self.clock = journal, phase, total, interval, clock
-        self.done, self.said = 0, -1
+        self.done, self.said = done, -1
+        self._lock = threading.RLock()
         self.tell()
 
     def add(self, count: int) -> None:
-        """Count more bytes."""
-        self.done += count
-        if self.clock() - self.told >= self.interval:
-            self.tell()
+        """Count more bytes; any thread may."""
+        with self._lock:
+            self.done += count
+            if self.clock() - self.told >= self.interval:
+                self.tell()
 
     def tell(self) -> None:
         """Write a line now, unless the last one said the same; raise SystemExit where a stop was asked for."""

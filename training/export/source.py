@@ -17,6 +17,8 @@ from .distcp import Checkpoint, Stored
 from .manifest import MODEL_FOLDER
 from .merged import Merged
 from .outcome import refuse
+from .parts import Part
+from .shards.checked import Checked
 
 
 class Source(Protocol):
@@ -25,15 +27,21 @@ class Source(Protocol):
     @property
     def tensors(self) -> Mapping[str, Stored]: ...
 
+    def parts(self, name: str) -> Iterator[Part]:
+        """Yield a tensor's numbers as consecutive parts of a bounded size."""
+
     def blocks(self, name: str) -> Iterator[torch.Tensor]:
         """Yield a tensor as consecutive blocks of rows."""
 
 
-def open_source(job: ExportJob, plan: Blueprint) -> Source:
-    """Return the tensors of `job`; raise Refused where checkpoint, base and what is asked for don't fit together."""
+def open_source(job: ExportJob, plan: Blueprint, files: Mapping[str, Checked] | None = None) -> Source:
+    """Return the tensors of `job`; raise Refused where checkpoint, base and what is asked for don't fit together.
+
+    `files`: the checkpoint's, whose hashes are taken as they are read.
+    """
     folder = Path(job.checkpoint)
     _check_kind(job, (folder / CONFIG).is_file())
-    checkpoint = Checkpoint(folder / MODEL_FOLDER)
+    checkpoint = Checkpoint(folder / MODEL_FOLDER, files)
     if job.adapter == "none":
         check(plan, checkpoint.tensors)
         return checkpoint
@@ -43,8 +51,10 @@ def open_source(job: ExportJob, plan: Blueprint) -> Source:
 
 
 def names(job: ExportJob, plan: Blueprint, source: Source) -> list[str]:
-    """Return the names that the export stores, in order."""
-    return list(source.tensors) if job.adapter == "adapter" else plan.kept()
+    """Return the names that the export stores, in the order in which they come in the shards."""
+    if job.adapter == "adapter":
+        return list(source.tensors)
+    return source.in_order(plan.kept()) if isinstance(source, Checkpoint) else plan.kept()
 
 
 def _check_kind(job: ExportJob, holds_adapter: bool) -> None:

@@ -1,10 +1,10 @@
-"""Write safetensors files from front to back, one stored piece in memory at a time."""
+"""Write safetensors files from front to back out of a source, a few parts in memory at a time."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,17 +14,20 @@ import torch
 from ..spec.faults import Reason
 from .blueprint import Blueprint
 from .distcp import Stored
+from .flow import Flow, Slot, Step
 from .layout import File, Item
+from .meter import Meter
 from .outcome import Failure
-from .place import Written
+from .output import Output
+from .parts import Loaded, Part
+from .place import Work, Written
+from .tensorfile import CODES
 
 if TYPE_CHECKING:  # source reads what this writes
+    from .resume import Kept
     from .source import Source
 
-CODES = {
-    torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL",
-    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
-}  # fmt: skip
+__all__ = ["CODES", "check_ties", "item", "target_dtype", "write"]
 
 
 def target_dtype(stored: Stored, chosen: torch.dtype) -> torch.dtype:
@@ -41,20 +44,15 @@ def item(name: str, stored: Stored, chosen: torch.dtype) -> Item:
     return Item(name, CODES[dtype], stored.shape, count * dtype.itemsize)
 
 
-def write(file: File, source: Source, folder: Path, chosen: torch.dtype, on_bytes: Callable[[int], None]) -> Written:
-    """Write one file and flush it to disk. Raises Failure for a value that is not finite in `chosen`."""
-    digest = hashlib.sha256()
-    with (folder / file.name).open("xb") as out:
-        for data in _bytes(file, source, chosen):
-            out.write(data)
-            digest.update(data)
-            on_bytes(len(data))
-            del data  # or two pieces would be in memory while the next one is read
-        out.flush()
-        os.fsync(out.fileno())
-        size = out.tell()
-    assert size == file.size, f"{file.name}: {size} bytes were written, {file.size} were planned"
-    return Written(file.name, size, digest.hexdigest())
+def write(
+    files: Sequence[File], source: Source, work: Work, chosen: torch.dtype, kept: Mapping[str, Kept], meter: Meter
+) -> list[Written]:
+    """Write what is not `kept` of the files and flush it. Raises Failure for a value that is not finite in `chosen`."""
+    whole = {name: done.written for name, done in kept.items() if done.written is not None}
+    due = [file for file in files if file.name not in whole]
+    steps = (step for file in due for step in _steps(file, source, work.folder, chosen, kept.get(file.name)))
+    new = {file.name: file for file in Flow(work.ledger, meter.add).run(steps)}
+    return [(whole | new)[file.name] for file in files]
 
 
 def check_ties(plan: Blueprint, source: Source) -> None:
@@ -70,23 +68,44 @@ def check_ties(plan: Blueprint, source: Source) -> None:
             )
 
 
-def _bytes(file: File, source: Source, chosen: torch.dtype) -> Iterator[memoryview]:
-    yield memoryview(file.header)
+def _steps(file: File, source: Source, folder: Path, chosen: torch.dtype, kept: Kept | None) -> Iterator[Step]:
+    """Yield the steps of one file, its end included. What is kept ends where a part does."""
+    output = Output(file, folder, kept.size if kept else 0, kept.digest if kept else hashlib.sha256())
+    at = len(file.header)
+    if output.kept < at:
+        yield Step(output, partial(_header, file))
     for entry in file.items:
         dtype = target_dtype(source.tensors[entry.name], chosen)
-        yield from (_raw(_converted(entry.name, block, dtype)) for block in source.blocks(entry.name))
+        for part in source.parts(entry.name):
+            at += part.count * dtype.itemsize
+            if at > output.kept:
+                yield Step(output, partial(_converted, entry.name, part, dtype))
+    yield Step(output)
 
 
-def _converted(name: str, block: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    converted = block.to(dtype)
-    if _finite(converted):
-        return converted
-    if _finite(block):
-        largest = float(block.abs().max())
-        why = f"holds values up to {largest:g}, too large for {converted.dtype}; export as bfloat16 or float32"
+def _header(file: File, slot: Slot) -> Loaded:
+    return Loaded(torch.frombuffer(bytearray(file.header), dtype=torch.uint8))
+
+
+def _converted(name: str, part: Part, dtype: torch.dtype, slot: Slot) -> Loaded:
+    """Load a part and convert it; raise Failure where a value is not finite."""
+    raw = slot.raw if slot.raw.nbytes >= part.bytes else torch.empty(part.bytes, dtype=torch.uint8)
+    loaded = part.load(raw)
+    numbers = loaded.numbers
+    if numbers.dtype != dtype:
+        numbers = slot.room(numbers.numel() * dtype.itemsize).view(dtype).copy_(numbers)
+    if not _finite(numbers):
+        raise _not_finite(name, loaded.numbers, dtype)
+    return Loaded(numbers, loaded.raws)
+
+
+def _not_finite(name: str, before: torch.Tensor, dtype: torch.dtype) -> Failure:
+    if _finite(before):
+        largest = float(before.abs().max())
+        why = f"holds values up to {largest:g}, too large for {dtype}; export as bfloat16 or float32"
     else:
         why = "holds values that are not finite; export an earlier checkpoint"
-    raise Failure(Reason.PROOF, f"finite: {name} {why}")
+    return Failure(Reason.PROOF, f"finite: {name} {why}")
 
 
 def _finite(tensor: torch.Tensor) -> bool:
@@ -94,8 +113,3 @@ def _finite(tensor: torch.Tensor) -> bool:
         return True
     # one pass and no mask of the tensor's size; NaN comes through as both
     return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
-
-
-def _raw(tensor: torch.Tensor) -> memoryview:
-    flat = tensor.contiguous().reshape(-1).view(torch.uint8)
-    return memoryview(flat.numpy())
