@@ -14,9 +14,10 @@ from training.spec.faults import Reason
 from training.spec.lint import Refused
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Checkpoint, CheckpointCopy, Event, Run
-from webapp.runs.shelf import doom, totals
+from webapp.runs.shelf import doom
 from webapp.runs.shelf.places import PRIVATE, SHARED, disk, places
 from webapp.runs.shelf.rows import of_run
+from webapp.runs.shelf.totals import Totals
 from webapp.runs.states import ExportState, RunState
 
 from .rows import HOSTILE, Feed, World
@@ -58,8 +59,16 @@ def test_it_works(page: Client, stopped: Feed) -> None:
         assert "✓ resume" in text
         assert "alpha" in text
     assert 'data-testid="by-node"' in text
-    assert [(t.name, t.bytes, t.count) for t in totals.by_node()] == [("alpha", 1500, 3), ("beta", 1500, 3)]
-    assert [(t.key, t.bytes, t.count) for t in totals.by_run()] == [(stopped.run.pk, 3000, 3)]
+
+
+def test_the_totals_add_up_what_lies_there(world: World, stopped: Feed) -> None:
+    other = world.running("other")
+    other.checkpoint(1)
+    actions.delete_checkpoints(stopped.run, [at(stopped.run, 2)], "ada")
+    CheckpointCopy.objects.filter(node__name="alpha").update(deleted_at=timezone.now())
+    taken = Totals.now()
+    assert [(t.name, t.bytes, t.count) for t in taken.nodes] == [("beta", 2000, 4), ("alpha", 1500, 3)]
+    assert [(t.key, t.bytes, t.count) for t in taken.runs] == [(stopped.run.pk, 2500, 3), (other.run.pk, 1000, 1)]
 
 
 def test_what_one_is_good_for(world: World, stopped: Feed) -> None:

@@ -33,7 +33,8 @@ class Doom:
 
     @property
     def rows(self) -> list[tuple[Checkpoint, list[Place]]]:
-        return [(row, self.places[row.pk]) for row in self.checkpoints]
+        """Each checkpoint with the places where something of it lies, as far as is known."""
+        return [(row, [place for place in self.places[row.pk] if place.bytes]) for row in self.checkpoints]
 
     @property
     def per_node(self) -> list[tuple[str, int]]:
@@ -42,7 +43,8 @@ class Doom:
         for places in self.places.values():
             for place in places:
                 sums[place.name] += place.bytes
-        return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+        found = [(name, count) for name, count in sums.items() if count]
+        return sorted(found, key=lambda item: (-item[1], item[0]))
 
     @property
     def brought(self) -> list[str]:

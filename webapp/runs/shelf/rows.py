@@ -36,8 +36,9 @@ class Row:
         return sum(place.bytes for place in self.places) if self.checkpoint.deleted_at is None else 0
 
     @property
-    def standing(self) -> list[Place]:
-        return [place for place in self.places if not place.gone]
+    def where(self) -> list[str]:
+        """The nodes on which something of it lies, as far as is known."""
+        return list(dict.fromkeys(place.name for place in self.places if place.bytes))
 
     @property
     def gone(self) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Count, F, Sum
 
-from ..models import Checkpoint, CheckpointPart, Run
+from ..models import Checkpoint, CheckpointPart
 from .places import of_all
 
 
@@ -22,32 +22,65 @@ class Total:
     key: int = 0
 
 
-def by_run(limit: int = 10) -> list[Total]:
-    """Return the runs whose checkpoints take the most, as their manifests said."""
-    rows = Run.objects.filter(attempts__checkpoints__deleted_at=None).annotate(
-        stored=Sum("attempts__checkpoints__parts__bytes"), saved=Count("attempts__checkpoints", distinct=True)
-    )
-    found = rows.filter(stored__gt=0).order_by("-stored", "-pk")[:limit]
-    return [Total(run.name, run.stored, run.saved, run.pk) for run in found]
+@dataclass(frozen=True)
+class Share:
+    """What some checkpoints of one run take on one node."""
+
+    node: str
+    run: int
+    run_name: str
+    bytes: int
+    checkpoints: int
 
 
-def by_node() -> list[Total]:
-    """Return each node with what lies there: as it measured it where it was asked, else as manifests said."""
-    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, taken, count in _written():
-        sums[name] = [taken, count]
-    for places in of_all(list(Checkpoint.objects.filter(deleted_at=None, copies__isnull=False).distinct())).values():
-        for place in places:
-            sums[place.name][0] += place.bytes
-            sums[place.name][1] += bool(place.bytes)
-    found = [Total(name, taken, count) for name, (taken, count) in sums.items() if count]
+@dataclass(frozen=True)
+class Totals:
+    """`shares`: of every node and run."""
+
+    shares: list[Share]
+
+    @classmethod
+    def now(cls) -> Totals:
+        return cls([*_written(), *_measured()])
+
+    @property
+    def bytes(self) -> int:
+        return sum(share.bytes for share in self.shares)
+
+    @property
+    def nodes(self) -> list[Total]:
+        return _summed(((share.node, 0), share) for share in self.shares)
+
+    @property
+    def runs(self) -> list[Total]:
+        """One checkpoint counts on each of its nodes here, so the most that any node has is how many there are."""
+        return _summed(((share.run_name, share.run), share) for share in self.shares)
+
+
+def _summed(shares: Iterable[tuple[tuple[str, int], Share]]) -> list[Total]:
+    taken: dict[tuple[str, int], int] = defaultdict(int)
+    counts: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for key, share in shares:
+        taken[key] += share.bytes
+        counts[key][share.node] += share.checkpoints
+    found = [Total(key[0], taken[key], max(counts[key].values()), key[1]) for key in taken if taken[key]]
     return sorted(found, key=lambda total: (-total.bytes, total.name))
 
 
-def _written() -> Iterator[tuple[str, int, int]]:
-    """Yield (node, bytes, checkpoints) of those whose nodes were never asked, added up by the database."""
-    node = "checkpoint__attempt__placements__node__name"
+def _written() -> Iterator[Share]:
+    """Yield what manifests said of those whose nodes were never asked, added up by the database."""
+    node, run = "checkpoint__attempt__placements__node__name", "checkpoint__attempt__run"
     here = {"checkpoint__attempt__placements__rank": F("node_rank")}
-    rows = CheckpointPart.objects.filter(checkpoint__deleted_at=None, checkpoint__copies=None, **here).values(node)
-    for row in rows.annotate(taken=Sum("bytes"), count=Count("checkpoint", distinct=True)).order_by(node):
-        yield row[node], row["taken"], row["count"]
+    rows = CheckpointPart.objects.filter(checkpoint__deleted_at=None, checkpoint__copies=None, **here)
+    grouped = rows.values(node, run, f"{run}__name").order_by(node, run)
+    for row in grouped.annotate(taken=Sum("bytes"), count=Count("checkpoint", distinct=True)):
+        yield Share(row[node], row[run], row[f"{run}__name"], row["taken"], row["count"])
+
+
+def _measured() -> Iterator[Share]:
+    asked = Checkpoint.objects.filter(deleted_at=None, copies__isnull=False).distinct().select_related("attempt__run")
+    rows = {row.pk: row for row in asked}
+    for key, places in of_all(list(rows.values())).items():
+        run = rows[key].attempt.run
+        for place in places:
+            yield Share(place.name, run.pk, run.name, place.bytes, int(place.bytes > 0))

@@ -12,9 +12,11 @@ from django.views.decorators.http import require_GET
 from webapp.keys import key_of
 
 from ..models import Export, Run
-from ..shelf import rows, totals
+from ..shelf import rows
+from ..shelf.totals import Totals
 
 PAGE = 25
+RUNS_SHOWN = 10
 KINDS = {"": "usable", "exported": "exported", "pinned": "pinned", "incomplete": "incomplete", "deleted": "deleted",
          "all": "all"}  # fmt: skip
 
@@ -31,6 +33,7 @@ def shelf(request: HttpRequest) -> HttpResponse:
     if query:
         found = found.filter(Q(attempt__run__name__icontains=query) | Q(notes__icontains=query))
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    taken = Totals.now()
     context = {
         "page": page,
         "rows": rows.made(page.object_list),
@@ -39,8 +42,8 @@ def shelf(request: HttpRequest) -> HttpResponse:
         "kinds": KINDS,
         "query": query,
         "filtered": bool(kind or key or query),
-        "nodes": totals.by_node(),
-        "runs": totals.by_run(),
+        "totals": taken,
+        "largest": taken.runs[:RUNS_SHOWN],
     }
     return render(request, "runs/shelf.html", context)
 
