@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "webapp.fleet",
     "webapp.datasets",
     "webapp.runs",
+    "webapp.trials",
 ]
 
 MIDDLEWARE = [

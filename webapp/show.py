@@ -28,6 +28,7 @@ STATES = {
     "cancelled": ("■", "secondary"),
     "succeeded": ("✓", "green"),
     "ready": ("✓", "green"),
+    "answered": ("✓", "green"),
     "failed": ("✕", "red"),
 }
 

@@ -16,6 +16,7 @@ urlpatterns = [
     path("accounts/", include("webapp.accounts.urls")),
     path("runs/", include("webapp.runs.urls")),
     path("checkpoints/", shelf, name="shelf"),
+    path("runs/<int:run_id>/try/", include("webapp.trials.urls")),
     path("datasets/", include("webapp.datasets.urls")),
     path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),

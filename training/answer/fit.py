@@ -50,9 +50,11 @@ def place(known: Known, job: AnswerJob) -> Place:
         if needed <= free:
             return Place(f"cuda:{index}")
         why = f"the emptiest GPU has {_gb(free)} free of the {_gb(needed)} that it takes"
-    have = memory().available
+    host = memory()
+    have = max(0, host.available - int(job.reserve * host.total))
     if needed > have:
-        reason = f"{known.asked.name} takes {_gb(needed)} of memory and {_gb(have)} are free"
+        kept = f", {_gb(int(job.reserve * host.total))} kept for the run that is at work here" if job.reserve else ""
+        reason = f"{known.asked.name} takes {_gb(needed)} of memory and {_gb(have)} are free{kept}"
         raise Refused([Problem(f"models.{known.asked.name}", f"{reason}{'; ' if why else ''}{why}", FIX)])
     return Place("cpu", why)
 

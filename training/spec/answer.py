@@ -91,5 +91,6 @@ class AnswerJob(Part):
     seconds: float = Field(300.0, gt=0, le=SECONDS, description="For all answers together, loading included.")
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU with enough free memory, else the CPU.")
     threads: int = Field(0, ge=0, le=1024, description="CPU threads; 0: one for each core that it may use.")
+    reserve: float = Field(0.0, ge=0, lt=1, description="Share of the host's memory that has to stay free.")
     nice: int = Field(10, ge=0, le=19, description="How far it stands back behind other processes of the node.")
     events: str

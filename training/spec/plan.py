@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import yaml
+from pydantic import BaseModel
 
 from .folder import JobFolder, Scratch
-from .job import ExportJob, Job, Part, TrainJob
+from .job import ExportJob, Job, TrainJob
 from .lint import Problem, Refused, problems_on
 from .parts import FreshPart
 from .recipe import Recipe
@@ -153,7 +154,7 @@ def plan_export(
 def plan_job(
     node: NodeSlot,
     words: Sequence[str],
-    job: Part,
+    job: BaseModel,
     folder: JobFolder,
     *,
     release: str,

@@ -25,10 +25,21 @@ class JobKind:
 
 
 _kinds: dict[str, JobKind] = {}
+_hooks: dict[str, list[Callable[[NodeJob], None]]] = {}
 
 
 def register(kind: JobKind) -> None:
     _kinds[kind.model.KIND] = kind
+
+
+def when_done(kind: str, hook: Callable[[NodeJob], None]) -> None:
+    """Have `hook` called with each job of this kind that has done what it was for, in the transaction that says so."""
+    _hooks.setdefault(kind, []).append(hook)
+
+
+def is_done(job: NodeJob) -> None:
+    for hook in _hooks.get(job.KIND, ()):
+        hook(job)
 
 
 def of(name: str) -> JobKind:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from training.spec.faults import SENTENCES, Reason
 
 from ..dispatch import advance_run
-from . import journal, sources
+from . import jobkinds, journal, sources
 from .models import Attempt, NodeJob, Run, Transition
 from .states import ENDED, RunState, allowed
 
@@ -92,6 +92,8 @@ def move_job(job: NodeJob, new: str, *, reason: Reason | None = None, text: str 
         return False
     job.refresh_from_db()
     tell_of_job(job, old)
+    if new == job.STATES.done:
+        jobkinds.is_done(job)
     return True
 
 

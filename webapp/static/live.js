@@ -6,7 +6,7 @@ import { figure } from "./series.js";
 
 const config = JSON.parse(document.getElementById("live").textContent);
 const LOG_PIECES = 400;
-const EVERY = { header: 1000, memory: 2000 }; // ms between two refreshes of a part; others: 300
+const EVERY = { header: 1000, memory: 2000, answers: 2000 }; // ms between two refreshes of a part; others: 300
 
 // ---- charts: the whole picture once, then batch by batch
 

@@ -13,6 +13,7 @@ from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 from webapp.runs.waiting import ahead_of
+from webapp.trials.queue import give_way
 
 from ..end.ending import End
 
@@ -43,4 +44,5 @@ def _take(run: Run, attempt: Attempt, nodes: list[Node]) -> float:
     cause = f"took {', '.join(node.name for node in nodes)}"
     if not lifecycle.move(run, RunState.PREPARING, actor="worker", cause=cause):
         transaction.set_rollback(True)
+    give_way(nodes)
     return 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..export.exporting import Exporting
+from ..trials.answering import Answering
 from .work import Work
 
-WORKS: dict[str, Work[Any]] = {work.model.KIND: work for work in (Exporting(),)}
+WORKS: dict[str, Work[Any]] = {work.model.KIND: work for work in (Exporting(), Answering())}

@@ -1,0 +1,1 @@
+"""Trials: prompts that a run's base and exports answer side by side, on the node that holds them."""
