@@ -316,3 +316,31 @@ def test_empty_pages_say_what_to_do_next(page: Client, world: World) -> None:
     assert "One is written every" in text_of(page.get(f"/runs/{run.pk}/checkpoints/"))
     assert "See the runs" in text_of(page.get("/checkpoints/"))
     assert "No checkpoint matches" in text_of(page.get("/checkpoints/?q=zzz"))
+
+
+def test_what_stays_and_what_goes_is_seen_beforehand(page: Client, world: World) -> None:
+    """By the very rule that training deletes by; 12 steps, saved every 2, the newest 2 and the best one kept."""
+    rule = {"every_steps": 2, "keep": 2, "keep_best": 1, "best_metric": "loss"}
+    feed = world.running(checkpoints=rule)
+    feed.started()
+    feed.metrics(*[3.0] * 6)
+    for step, loss in ((2, 1.5), (4, 2.0), (6, 2.5)):
+        for rank in range(2):
+            part = {"name": f"checkpoint-{step}", "node_rank": rank, "bytes": 500, "files": 2, "nodes": 2}
+            known = {"metrics": {"loss": {"value": loss, "step": step}}, "world_size": 2}
+            feed.write(f"train@{rank}", ("checkpoint", step, part | known))
+    assert [(row.checkpoint.step, row.fate) for row in of_run(feed.run)] == [
+        (6, "stays: last complete one; newest 2"),
+        (4, "goes with the save of step 8: older than the newest 2; not among the best 1 by loss (2)"),
+        (2, "stays: best 1 by loss (1.5)"),
+    ]
+    four = at(feed.run, 4)
+    actions.pin_checkpoint(four, True, "ada")
+    export = actions.export(feed.run, world.user, four)
+    text = text_of(page.get(f"/runs/{feed.run.pk}/checkpoints/{four.pk}/row"))
+    assert f"stays: pinned; held by export {export.pk}; newest 2" in text
+    why = {"name": "checkpoint-2", "node_rank": 0, "why": "older than the newest 2"}
+    feed.write("train@0", ("checkpoint_deleted", 2, why))
+    assert "by the rule: older than the newest 2" in text_of(page.get(f"/runs/{feed.run.pk}/part/checkpoints"))
+    feed.end(RunState.STOPPED, reason=Reason.STOPPED)
+    assert {row.fate for row in of_run(feed.run) if not row.checkpoint.deleted_at} == {""}

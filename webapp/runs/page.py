@@ -21,6 +21,7 @@ from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .shelf import acts as shelf_acts
 from .shelf import rows
+from .shelf.fates import kept
 from .states import ON_NODES, RunState
 from .waiting import ahead_of
 
@@ -157,7 +158,7 @@ def _node_memory(placement: Placement) -> NodeMemory | None:
 
 
 def checkpoints(run: Run) -> Context:
-    return {"rows": rows.of_run(run), "can_resume": run.can_resume}
+    return {"rows": rows.of_run(run), "can_resume": run.can_resume, "kept": kept(run)}
 
 
 def exports(run: Run) -> Context:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db.models import QuerySet
 
 from ..models import Checkpoint, Export, Point, Run
+from .fates import fates
 from .places import Place, disk, of_all
 from .uses import Stage, Use
 
@@ -17,7 +18,7 @@ LOSS, EVAL_LOSS = "loss", "eval/loss"
 
 @dataclass(frozen=True)
 class Row:
-    """`disk`: shared, private or empty, where nothing is known."""
+    """`disk`: shared, private or empty, where nothing is known. `fate`: what keeps it, or why and when it goes."""
 
     checkpoint: Checkpoint
     loss: float | str | None
@@ -26,6 +27,7 @@ class Row:
     uses: list[Use]
     disk: str = ""
     exports: list[Export] = field(default_factory=list)
+    fate: str = ""
 
     @property
     def run(self) -> Run:
@@ -78,7 +80,14 @@ class Row:
 
 def of_run(run: Run) -> list[Row]:
     """Return all of a run, its newest attempt's newest first."""
-    return made(_related(Checkpoint.objects.filter(attempt__run=run)).order_by("-attempt__number", "-step"))
+    found = made(_related(Checkpoint.objects.filter(attempt__run=run)).order_by("-attempt__number", "-step"))
+    return with_fates(run, found)
+
+
+def with_fates(run: Run, found: list[Row]) -> list[Row]:
+    """Return rows of one run with what the rule of retention says of them."""
+    fate = fates(run, [row.checkpoint for row in found])
+    return [replace(row, fate=fate.get(row.checkpoint.pk, "")) for row in found]
 
 
 def everywhere() -> QuerySet[Checkpoint]:

@@ -18,6 +18,7 @@ from webapp.show import size
 from .. import actions
 from ..models import Checkpoint, Run
 from ..shelf import doom, rows
+from ..shelf.fates import kept
 from .find import get_run
 
 
@@ -25,7 +26,8 @@ from .find import get_run
 @require_GET
 def checkpoints(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run(run_id)
-    context = {"run": run, "rows": rows.of_run(run), "superfluous": len(doom.superfluous(run))}
+    found = rows.of_run(run)
+    context = {"run": run, "rows": found, "superfluous": len(doom.superfluous(run)), "kept": kept(run)}
     return render(request, "runs/checkpoints.html", context)
 
 
@@ -34,7 +36,11 @@ def checkpoints(request: HttpRequest, run_id: int) -> HttpResponse:
 def row(request: HttpRequest, run_id: int, checkpoint_id: int) -> HttpResponse:
     """Answer one row alone: it is asked for again while nodes have yet to do something."""
     found = get_object_or_404(rows.everywhere(), attempt__run=run_id, pk=checkpoint_id)
-    return render(request, "runs/checkpoint_row.html", {"run": found.attempt.run, "row": rows.made([found])[0]})
+    return render(
+        request,
+        "runs/checkpoint_row.html",
+        {"run": found.attempt.run, "row": rows.with_fates(found.attempt.run, rows.made([found]))[0]},
+    )
 
 
 @never_cache
