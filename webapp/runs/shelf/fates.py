@@ -63,7 +63,7 @@ def _metrics(rows: Sequence[Checkpoint], run: Run) -> Metrics:
     found: Metrics = {}
     for attempt, step, data in lines.values_list("attempt_id", "step", "data"):
         if isinstance(data.get("metrics"), Mapping):
-            found[attempt, step] = data["metrics"]
+            found[attempt, step or 0] = data["metrics"]
     return found
 
 
@@ -104,8 +104,9 @@ def _rotated(run: Run, rows: Sequence[Checkpoint]) -> dict[int, str]:
     if not gone:
         return {}
     lines = Event.objects.filter(run=run, kind=Kind.CHECKPOINT_DELETED, step__in={step for _, step in gone})
-    return {
-        gone[attempt, step]: f"by the rule: {data['why']}"
-        for attempt, step, data in lines.values_list("attempt_id", "step", "data")
-        if (attempt, step) in gone and data.get("why")
-    }
+    found = {}
+    for attempt, step, data in lines.values_list("attempt_id", "step", "data"):
+        key = gone.get((attempt, step or 0))
+        if key and data.get("why"):
+            found[key] = f"by the rule: {data['why']}"
+    return found
