@@ -1,8 +1,9 @@
 """Say whether this node can train: python -m training preflight --scratch DIR [--model DIR]
 
 Prints one JSON object: what is here, and `problems`, each with the field, the reason and the way out; with a model's
-folder also how many parameters it holds (`model_parameters`, null where its files don't tell). Runs with
-the standard library alone, on any Python from 3.8 on, so that a bare node gets an answer and not a traceback.
+folder also how many parameters it holds (`model_parameters`, null where its files don't tell) and in which layers
+(`model_shape`). Runs with the standard library alone, on any Python from 3.8 on, so that a bare node gets an answer
+and not a traceback.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 from .interfaces import interfaces
 from .memory import memory
-from .modelfacts import parameters
+from .modelfacts import parameters, shapes
 
 PYTHON = (3, 11)
 # name in the answer: distribution. The needed ones are a problem when missing; the others are a choice.
@@ -56,6 +57,7 @@ def main(argv: list[str]) -> int:
     answer = preflight(args.scratch)
     if args.model:
         answer["model_parameters"] = parameters(args.model)
+        answer["model_shape"] = shapes(args.model)
     print(json.dumps(answer))
     return 0
 

@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from training.spec.envfile import dump
 from training.spec.faults import Reason
+from training.spec.forecast import Course
 from training.spec.job import Job
 from training.spec.lint import Problem, Refused
 from training.spec.plan import Launch, NodePlan, plan_attempt
 from training.spec.recipe import Recipe
 from webapp.fleet.ssh import CommandFailed, DiskFull, Host
-from webapp.runs import actions, lifecycle, rank_env
+from webapp.runs import actions, journal, lifecycle, rank_env
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
@@ -29,7 +30,7 @@ from .. import check, group
 from ..end import finish
 from ..end.ending import End
 from ..group import Member
-from . import fits, release, shards
+from . import disk, fits, release, shards
 
 Hosts = dict[int, Host]
 
@@ -39,6 +40,7 @@ class Needs:
     """What a run needs on every node. `files`: of the data set, here, with sizes in bytes; `model`: as nodes see it."""
 
     recipe: Recipe
+    course: Course
     model: str
     digest: str
     files: Mapping[Path, int]
@@ -56,8 +58,10 @@ def prepare(run: Run, attempt: Attempt) -> float:
         finish.clear(old)
     members = group.of_attempt(attempt)
     source = shards.source_of(attempt.resume_from) if attempt.resume_from else None
-    needs = Needs(run.parsed_recipe(), run.model.location, run.dataset.digest, files_of(run.dataset.folder), source)
-    attempt.port = async_to_sync(_on_nodes)(members, needs)
+    course = Course(run.total_steps, since=source.step if source else 0)
+    files = files_of(run.dataset.folder)
+    needs = Needs(run.parsed_recipe(), course, run.model.location, run.dataset.digest, files, source)
+    attempt.port, warnings = async_to_sync(_on_nodes)(members, needs)
     plans = _plans(run, attempt, members, env)
     async_to_sync(put_plans)(members, plans)
     with transaction.atomic():
@@ -65,6 +69,8 @@ def prepare(run: Run, attempt: Attempt) -> float:
         moved = lifecycle.move(run, RunState.STARTING, actor="worker", cause="every node is ready")
         if moved:
             _keep(attempt, plans)
+            for text in warnings:
+                journal.warn(attempt, text)
     return 0.0
 
 
@@ -79,18 +85,19 @@ def _keep(attempt: Attempt, plans: list[NodePlan]) -> None:
         placement.save(update_fields=["facts", "prepared_at"])
 
 
-async def _on_nodes(members: list[Member], needs: Needs) -> int:
-    """Return the rendezvous port."""
+async def _on_nodes(members: list[Member], needs: Needs) -> tuple[int, list[str]]:
+    """Return the rendezvous port, and what a person should know beforehand."""
     async with AsyncExitStack() as stack:
         hosts = await group.connect_all(members, stack)
         await asyncio.gather(*(put_release(m, hosts[m.rank]) for m in members))
-        await _preflight(members, hosts, needs)
+        warnings = await _preflight(members, hosts, needs)
         await asyncio.gather(*(put_dataset(m, hosts[m.rank], needs.digest, needs.files) for m in members))
         if source := needs.source:
             targets = [shards.Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in members]
             await shards.bring_together(source, targets)
         first = members[0]
-        return int((await group.training(first, hosts[first.rank], "free-port", first.slot.address))["port"])
+        port = (await group.training(first, hosts[first.rank], "free-port", first.slot.address))["port"]
+        return int(port), warnings
 
 
 async def put_release(member: Member, host: Host) -> None:
@@ -104,8 +111,8 @@ async def put_release(member: Member, host: Host) -> None:
         raise End(Reason.PREFLIGHT, f"node {member.name}: {problem}") from error
 
 
-async def _preflight(members: list[Member], hosts: Hosts, needs: Needs) -> None:
-    """Raise End listing every problem of every node."""
+async def _preflight(members: list[Member], hosts: Hosts, needs: Needs) -> list[str]:
+    """Return what may go wrong later; raise End listing every problem of every node."""
     model = needs.model
     found = await asyncio.gather(*(check.ask(member, hosts[member.rank], model) for member in members))
     facts = dict(zip((m.name for m in members), found, strict=True))
@@ -116,10 +123,12 @@ async def _preflight(members: list[Member], hosts: Hosts, needs: Needs) -> None:
             missing = Problem("model", f"{model} is not there", "Copy the model to the same path on every node.")
             problems[member.name].append(missing)
         problems[member.name] += fits.problems(needs.recipe, members, member, facts[member.name])
+        problems[member.name] += disk.problems(needs.recipe, needs.course, members, member, facts[member.name])
     texts = [f"node {name}: {problem}" for name, those in problems.items() for problem in those]
     texts += check.differences(facts)
     if texts:
         raise End(Reason.PREFLIGHT, "; ".join(texts))
+    return disk.warnings(needs.recipe, needs.course, members, facts)
 
 
 def files_of(folder: Path) -> dict[Path, int]:
