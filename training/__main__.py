@@ -21,6 +21,7 @@ COMMANDS = {
     "free-port": ("training.ports:main", "name a free TCP port"),
     "start": ("training.start:main", "start a job's supervisor in the background, once"),
     "supervise": ("training.supervise:main", "run one job to its end and say how it ended"),
+    "again": ("training.again:main", "ready an ended job for a new start in its folder"),
     "status": ("training.status:main", "say how a job stands"),
     "signal": ("training.signals:main", "stop a job, saving, or end it now"),
     "stop-all": ("training.signals:stop_all", "end every job of a scratch folder"),

@@ -64,9 +64,10 @@ def _asked(folder: JobFolder, outcome: Outcome) -> bool:
 
 
 def finished(folder: JobFolder) -> tuple[Reason | None, str]:
-    """Return what the last `finished` event says; (None, "") where there is none."""
+    """Return what the last `finished` event of this start says; (None, "") where there is none."""
     try:
-        events = [event for event in tail(Path(folder.events)) if event.kind == Kind.FINISHED]
+        told = [event for event in tail(Path(folder.events)) if event.kind in (Kind.FINISHED, Kind.START)]
+        events = [event for event in told[-1:] if event.kind == Kind.FINISHED]
         last = events[-1].data if events else {}
         return (Reason(last["reason"]), str(last.get("text", ""))) if last else (None, "")
     except (FileNotFoundError, KeyError, ValueError):

@@ -67,7 +67,16 @@ class ExitFile:
         return body
 
 
+def start_number(folder: JobFolder) -> int:
+    """Return which start of the job this is, counted from 1."""
+    try:
+        return int(Path(folder.start).read_text("ascii"))
+    except (FileNotFoundError, ValueError):
+        return 1
+
+
 def conclude(folder: JobFolder, ending: Ending) -> None:
     """Write the last line of samples.jsonl, then the exit file: who sees that one finds all the rest in place."""
-    Journal(Path(folder.samples)).emit(Kind.EXIT, **ending.body())
+    number = start_number(folder)
+    Journal(Path(folder.samples)).emit(Kind.EXIT, **ending.body(), **({"start": number} if number > 1 else {}))
     ExitFile(folder).write(ending)

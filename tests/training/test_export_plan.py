@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
 from collections import namedtuple
 from pathlib import Path
@@ -15,7 +17,7 @@ from training.export.manifest import MODEL_FOLDER
 from training.export.numbers import of_base
 from training.export.planning import Planner, main
 from training.spec.exportplan import ExportPlan
-from training.spec.job import ExportJob
+from training.spec.job import ExportJob, PlanJob
 from training.spec.lint import Refused
 
 pytestmark = pytest.mark.ranks
@@ -58,9 +60,15 @@ def test_it_works(job, sharded_checkpoints):
     assert told.disk.after == told.disk.free - told.disk.needed
 
 
-def test_the_command_prints_json_or_a_table_and_its_status_says_whether_it_can_work(job, tmp_path, capsys):
+def test_the_command_prints_json_or_a_table_and_its_status_says_whether_it_can_work(job, tmp_path, capsys, monkeypatch):
     (tmp_path / "job.json").write_text(job.model_dump_json())
     assert main([str(tmp_path / "job.json"), "--no-probe"]) == 0
+    assert ExportPlan.model_validate_json(capsys.readouterr().out.splitlines()[-1]).works
+    asked = PlanJob(job=job, env={"PLANNED_WITH": "this"})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(asked.model_dump_json().encode())))
+    monkeypatch.delenv("PLANNED_WITH", raising=False)
+    assert main(["-", "--no-probe"]) == 0
+    assert os.environ.pop("PLANNED_WITH") == "this"
     assert ExportPlan.model_validate_json(capsys.readouterr().out.splitlines()[-1]).works
     Path(job.checkpoint, SHARD).unlink()
     assert main([str(tmp_path / "job.json"), "--no-probe", "--text"]) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .nodejobs import NodeJob, call, gone, kill9, until
+from .nodejobs import ROOT, NodeJob, call, gone, kill9, until
 
 WAITS = "import time\nprint('up', flush=True)\ntime.sleep(600)"
 
@@ -55,6 +55,42 @@ def test_a_job_without_supervisor_is_lost_and_not_started_again(job: NodeJob) ->
     until(lambda: job.status()["state"] == "lost")
     assert job.start()["state"] == "lost"
     assert (job.path / "began").read_text() == "x"
+
+
+def test_an_ended_job_starts_once_more_where_that_is_asked_for(job: NodeJob) -> None:
+    """It goes on in its folder; what an earlier start said of its end is not this one's."""
+    script = f"""
+import os
+from training.journal import Journal
+from training.spec.events import Kind
+again = os.path.exists("began")
+open("began", "a").write("x")
+if not again:
+    Journal({str(job.folder.events)!r}).emit(Kind.FINISHED, reason="proof", text="no")
+    raise SystemExit(1)
+os.kill(os.getpid(), 9)
+"""
+    job.put(script, env=f"PYTHONPATH={ROOT}\n").start()
+    assert job.exit()["reason"] == "proof"
+    folder = str(job.path)
+    assert job.command("again", folder, "2") == {"state": "ready", "start": 2}
+    assert job.start()["state"] == "started"
+    assert job.exit()["reason"] == "killed_by_host"
+    assert job.command("again", folder, "2") == {"state": "ended", "start": 2}, "asked twice, it is the same start"
+    assert (job.path / "began").read_text() == "xx"
+    exits = [event for event in job.samples() if event.kind == "exit"]
+    assert [event.data.get("start") for event in exits] == [None, 2]
+    assert [event.seq for event in job.samples()] == list(range(1, len(job.samples()) + 1))
+
+
+def test_a_job_at_work_is_not_readied_for_another_start(job: NodeJob) -> None:
+    job.put(WAITS).start()
+    job.said("up")
+    assert job.command("again", str(job.path), "2") == {"state": "running", "start": 1}
+    kill9(job.supervisor())
+    assert job.command("again", str(job.path), "2")["start"] == 1, "what it left behind is at work"
+    job.signal("kill")
+    assert job.command("again", str(job.path), "2") == {"state": "ready", "start": 2}
 
 
 @pytest.mark.parametrize("how", ["term", "kill"])

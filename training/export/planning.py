@@ -1,14 +1,13 @@
 """`python -m training plan-export JOB.json`: say what the export will be, and why not, without writing a file.
 
-The last line is a spec.exportplan.ExportPlan as JSON; with --text the same as a table for people. --coming names a
-JSON file {name: bytes} of what other nodes will bring into the checkpoint's folder before the export starts.
+The last line is a spec.exportplan.ExportPlan as JSON; with --text the same as a table for people.
 Exit status: 0 where the export can work, 1 where it can't, 2 where the file says nothing to plan.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from pydantic import ValidationError
 
 from ..spec.exportplan import ExportPlan, Finding, Rates, Seconds
 from ..spec.faults import Reason
-from ..spec.job import ExportJob
+from ..spec.job import ExportJob, PlanJob
 from ..spec.lint import Problem, Refused
 from . import foresee
 from .outcome import reason_of
@@ -33,22 +32,29 @@ def main(argv: list[str]) -> int:
     """Plan the export that the file argv[0] describes."""
     options = _parser().parse_args(argv)
     try:
-        job = ExportJob.model_validate_json(options.job.read_bytes())
-        coming = json.loads(options.coming.read_text("utf-8")) if options.coming else {}
-    except (OSError, ValueError, ValidationError) as error:
+        asked = _asked(options.job)
+    except (OSError, ValidationError) as error:
         print(f"{options.job}: {error}", file=sys.stderr)
         return 2
-    plan = Planner(job, coming, probe=not options.no_probe).plan()
+    os.environ.update(asked.env)
+    plan = Planner(asked.job, asked.coming, probe=not options.no_probe).plan()
     print(text(plan) if options.text else plan.model_dump_json())
     return 0 if plan.works else 1
 
 
+def _asked(path: Path) -> PlanJob:
+    if str(path) == "-":
+        return PlanJob.model_validate_json(sys.stdin.buffer.read())
+    return PlanJob(job=ExportJob.model_validate_json(path.read_bytes()))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m training plan-export", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("job", type=Path, help="JSON file as for export; see export --help")
+    parser.add_argument(
+        "job", type=Path, help="JSON file as for export, see export --help; -: a spec.job.PlanJob on stdin"
+    )
     parser.add_argument("--text", action="store_true", help="a table in place of JSON")
     parser.add_argument("--no-probe", action="store_true", help="leave the disk in peace: no estimate of time")
-    parser.add_argument("--coming", type=Path, help="JSON file {name: bytes} of what other nodes will bring")
     return parser
 
 

@@ -39,11 +39,12 @@ class Kind(StrEnum):
     CHECKPOINT_DELETED = "checkpoint_deleted"  # step; name, node_rank, why
     WARNING = "warning"  # text; of a rank without progress also: rank, part, idle_seconds
     FINISHED = "finished"  # step; reason (see faults.Reason)
+    START = "start"  # number: the job was readied for this start; what stands above is of an earlier one
     # the supervisor, in samples.jsonl
     SAMPLE = (
         "sample"  # ram_used, ram_total, disk_free, disk_total (bytes), cpu (0..1), gpus: [{index, used, total, load}]
     )
-    EXIT = "exit"  # code, signal, reason, text: the last line of a job
+    EXIT = "exit"  # code, signal, reason, text: the last line of a job; from its second start on also start: n
     # an export, in events.jsonl of its own folder
     PROGRESS = "progress"  # phase: check | stream | prove; done, total (bytes)
     # bytes, dtype, files: [{name, size, sha256}], proof: what proof.json holds but for its files, passport: what

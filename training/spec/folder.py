@@ -65,6 +65,11 @@ class JobFolder:
         """A request to stop: once it exists on any node, all ranks save at the end of their step and end."""
         return self.path / "stop"
 
+    @property
+    def start(self) -> PurePosixPath:
+        """Which start of the job this is: a number; there is no such file before the second."""
+        return self.path / "start"
+
     def stacks(self, rank: int) -> PurePosixPath:
         """Where each thread of a rank was when it made no progress: there only when that happened."""
         return self.path / f"stacks-rank{int(rank)}.txt"

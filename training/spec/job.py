@@ -59,7 +59,7 @@ class TrainJob(Part):
 
 
 AdapterChoice = Literal["none", "merged", "adapter"]
-__all__ = ["FORMATS", "AdapterChoice", "ExportJob", "Job", "NumberFormat", "TrainJob", "export_settings"]
+__all__ = ["FORMATS", "AdapterChoice", "ExportJob", "Job", "NumberFormat", "PlanJob", "TrainJob", "export_settings"]
 
 
 class ExportJob(Part):
@@ -80,6 +80,17 @@ class ExportJob(Part):
     )
     out: str = Field(description="Result folder; appears under this name only when proven.")
     events: str
+
+
+class PlanJob(Part):
+    """What `plan-export -` reads: an export, what other nodes will bring of its checkpoint, and its environment.
+
+    The environment may hold secrets, which is why all of this comes on standard input.
+    """
+
+    job: ExportJob
+    coming: dict[str, int] = {}
+    env: dict[str, str] = Field({}, repr=False)
 
 
 def export_settings(recipe: Recipe) -> dict[str, Any]:
