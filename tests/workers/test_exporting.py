@@ -78,7 +78,7 @@ def test_a_checkpoint_that_is_none_fails_with_the_reason_and_leaves_no_folder(wo
     assert not Stream.objects.filter(closed_at=None).exists()
     assert Event.objects.filter(attempt=trained.attempt, source=f"exportnode@{export.pk}", kind="exit").count() == 1
     told = Event.objects.filter(source=f"exportstate@{export.pk}").order_by("number")
-    assert [e.data["new"] for e in told] == ["queued", "gathering", "running", "failed"]
+    assert [e.data["new"] for e in told] == ["queued", "planning", "gathering", "running", "failed"]
 
 
 def test_a_node_that_lost_its_shard_ends_the_export_before_it_starts(world: World, trained: Run) -> None:

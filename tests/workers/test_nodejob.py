@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from tests.workers.test_exporting import drive, folder, holds, starts
-from tests.workers.world import Following, World
+from tests.workers.world import PLANS, Following, World
 from training.spec.lint import Refused
 from webapp.runs import actions, jobkinds
 from webapp.runs.models import Checkpoint, Event, Export, Run, Stream
@@ -21,6 +21,7 @@ from workers.nodejob.kinds import WORKS
 
 # In the place of an export: deaf, and it never ends.
 DEAF = """#!/bin/sh
+case "$2 $3" in "training plan-export") exec {python} {plans} ;; esac
 case "$2 $3" in "training export") trap "" TERM; while :; do sleep 1; done ;; esac
 exec {python} "$@"
 """
@@ -44,7 +45,7 @@ def test_a_job_is_cancelled_wherever_it_stands(world: World, trained: Run, monke
     waits_is_ended_before_anything_is_touched(world, trained)
     listens_is_only_asked(world, trained)
     monkeypatch.setattr(Exporting, "grace", timedelta(0))
-    (world.folder / "python").write_text(DEAF.format(python=sys.executable))
+    (world.folder / "python").write_text(DEAF.format(python=sys.executable, plans=PLANS))
     is_deaf_is_ended_and_proven_gone(world, trained)
     assert holds(world) == 0
     assert not world.supervisors()

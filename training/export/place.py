@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..spec.folder import partial_name
 from . import record
 from .outcome import refuse
 
@@ -35,7 +36,7 @@ class Written:
 
 
 def partial(out: Path) -> Path:
-    return out.with_name(out.name + ".partial")
+    return out.with_name(partial_name(out.name))
 
 
 class Work:

@@ -163,6 +163,11 @@ class Scratch:
         return JobFolder(self.run(run) / NODEJOBS[kind] / str(int(number)))
 
 
+def partial_name(out: str) -> str:
+    """What an export's folder is called until it is proven."""
+    return f"{out}.partial"
+
+
 def attempt_name(checkpoints: PurePosixPath) -> str:
     """Return how trackers name the attempt whose checkpoints lie there, e.g. `run-41-2`."""
     return f"run-{checkpoints.parent.parent.name}-{checkpoints.parent.name}"

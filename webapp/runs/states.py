@@ -21,6 +21,8 @@ class RunState(models.TextChoices):
 
 class ExportState(models.TextChoices):
     QUEUED = "queued"
+    PLANNING = "planning"  # the node is asked what it will be
+    PLANNED = "planned"  # and somebody what he thinks of it
     GATHERING = "gathering"  # shards of other nodes are brought to the one that exports
     RUNNING = "running"
     READY = "ready"
@@ -32,11 +34,14 @@ class ExportState(models.TextChoices):
 class JobStates:
     """The life of a job of one node, by its kind's own words for `preparing` and `done`; the other words are common.
 
-    A job that failed or was cancelled may be queued once more.
+    A job that failed or was cancelled may be queued once more. A kind that foretells what it will do has words for
+    asking (`planning`) and for waiting until that is agreed to (`planned`), from where it may be asked again.
     """
 
     preparing: str
     done: str
+    planning: str = ""
+    planned: str = ""
     queued: str = "queued"
     running: str = "running"
     failed: str = "failed"
@@ -45,6 +50,14 @@ class JobStates:
     @property
     def transitions(self) -> dict[str, frozenset[str]]:
         faults = {self.failed, self.cancelled}
+        foretelling = {
+            self.queued: frozenset({self.planning, self.preparing, *faults}),
+            self.planning: frozenset({self.planned, self.preparing, *faults}),
+            self.planned: frozenset({self.queued, self.preparing, *faults}),
+        }
+        return self._common(faults) | (foretelling if self.planning else {})
+
+    def _common(self, faults: set[str]) -> dict[str, frozenset[str]]:
         return {
             self.queued: frozenset({self.preparing, *faults}),
             self.preparing: frozenset({self.running, *faults}),
@@ -77,7 +90,12 @@ ON_NODES = frozenset({S.PREPARING, S.STARTING, S.RUNNING, S.STOPPING})
 STOPPABLE = frozenset({S.QUEUED, S.PREPARING, S.STARTING, S.RUNNING})
 RESUMABLE = frozenset({S.STOPPED, S.FAILED})
 
-EXPORT_STATES = JobStates(preparing=ExportState.GATHERING, done=ExportState.READY)
+EXPORT_STATES = JobStates(
+    preparing=ExportState.GATHERING,
+    done=ExportState.READY,
+    planning=ExportState.PLANNING,
+    planned=ExportState.PLANNED,
+)
 
 
 def allowed(old: str, new: str) -> bool:

@@ -1,19 +1,30 @@
-"""An export beyond being a job: the shards brought to the node of rank 0, and held there until it has ended."""
+"""An export beyond being a job: foretold first, then its shards brought to rank 0's node and held until it ends."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from training.spec.exportplan import ExportPlan
 from training.spec.faults import Reason
 from training.spec.job import ExportJob, export_settings
+from training.spec.lint import Refused
 from training.spec.plan import NodePlan, plan_export
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Host
+from webapp.runs import actions, expected, journal, lifecycle
 from webapp.runs.models import Export
+from webapp.runs.states import ExportState
 
 from ..end.ending import End
 from ..group import Answer, Member
 from ..launch import prepare, shards
-from ..nodejob.work import Bring, Work, ended_well, reason_of
-from . import hold
+from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
+from . import hold, leftovers, planning
+
+WAITS_FOR = timedelta(minutes=20)  # a plan that nobody starts
 
 
 class Exporting(Work[Export]):
@@ -23,6 +34,58 @@ class Exporting(Work[Export]):
         """The node of rank 0 holds the files that are common to all ranks."""
         placement = job.attempt.placements.select_related("node").get(rank=0)
         return placement.node, placement.slot
+
+    def step(self, job: Export) -> float | None:
+        if job.state == ExportState.PLANNING:
+            return self.foretell(job)
+        return self.wait(job) if job.state == ExportState.PLANNED else super().step(job)
+
+    def queue(self, job: Export) -> float | None:
+        """Choose the node, and ask it; one that was started before is not asked once more."""
+        if job.start > 1:
+            return super().queue(job)
+        job.node, job.slot = self.choose(job)
+        job.save(update_fields=["node", "slot"])
+        lifecycle.move_job(job, ExportState.PLANNING)
+        return 0.0
+
+    def foretell(self, job: Export) -> float | None:
+        """Ask the node. Only what will be exported holds its checkpoint against rotation meanwhile."""
+        member, source = member_of(job), shards.source_of(job.checkpoint)
+        if not job.waits:
+            hold.put(job, source)
+        env = prepare.environment(job.run.model.location)
+        return self._told(job, planning.ask(member, source, self.job(job, member), env))
+
+    @transaction.atomic
+    def _told(self, job: Export, plan: ExportPlan) -> float | None:
+        job.plan, job.planned_at = plan.model_dump(mode="json"), timezone.now()
+        job.made_dtype, job.expected_seconds = plan.writing.dtype, expected.seconds(job, plan)
+        job.save(update_fields=["plan", "planned_at", "made_dtype", "expected_seconds"])
+        job.refresh_from_db(fields=["waits"])
+        if plan.problems and not job.waits:
+            raise _refusal(plan)
+        lifecycle.move_job(job, ExportState.PLANNED if job.waits else ExportState.GATHERING)
+        return 0.0
+
+    def wait(self, job: Export) -> float | None:
+        """Nobody has said yet that it shall start; a plan that is left alone is let go."""
+        if not job.waits:
+            if job.foretold and job.foretold.problems:
+                raise _refusal(job.foretold)
+            lifecycle.move_job(job, ExportState.GATHERING)
+            return 0.0
+        left = ((job.planned_at or job.created_at) + WAITS_FOR - timezone.now()).total_seconds()
+        if left > 0:
+            return left
+        lifecycle.move_job(job, ExportState.CANCELLED, reason=Reason.STOPPED, text="planned, and not started")
+        return None
+
+    def start(self, job: Export) -> float | None:
+        seconds = super().start(job)
+        if job.state == ExportState.RUNNING:
+            Export.objects.filter(pk=job.pk).update(running_at=timezone.now())
+        return seconds
 
     def bring(self, job: Export, member: Member) -> Bring:
         """Bring the shards there; hold the checkpoint wherever it is."""
@@ -35,8 +98,13 @@ class Exporting(Work[Export]):
         return together
 
     def plan(self, job: Export, member: Member) -> NodePlan:
+        env = prepare.environment(job.run.model.location)
+        return plan_export(member.slot, self.job(job, member), member.folder, release=member.release, env=env)
+
+    def job(self, job: Export, member: Member) -> ExportJob:
+        """Return what the node is told, or asked about."""
         run = job.run
-        what = ExportJob(
+        return ExportJob(
             checkpoint=str(shards.source_of(job.checkpoint).folder_on(member.slot)),
             model=run.model.location,
             revision=run.model.revision,
@@ -44,8 +112,6 @@ class Exporting(Work[Export]):
             events=str(member.folder.events),
             **export_settings(run.parsed_recipe()) | {"dtype": job.dtype, "adapter": job.adapter},
         )
-        env = prepare.environment(run.model.location)
-        return plan_export(member.slot, what, member.folder, release=member.release, env=env)
 
     def fault(self, job: Export, exit: Answer) -> End | None:
         if ended_well(exit) and job.files:
@@ -53,5 +119,21 @@ class Exporting(Work[Export]):
         return End(reason_of(exit, Reason.PROOF), str(exit.get("text", "")))
 
     def let_go(self, job: Export) -> None:
-        if job.node is not None:
-            hold.take_away(job, shards.source_of(job.checkpoint))
+        if job.node is None:
+            return
+        hold.take_away(job, shards.source_of(job.checkpoint))
+        if job.cancel_asked_at and job.state != ExportState.READY:
+            leftovers.remove(job, member_of(job))
+
+    def after_failure(self, job: Export) -> None:
+        """One whose job died goes on by itself; what it left on the node is not made again."""
+        try:
+            actions.retry(job)
+        except Refused as refused:
+            with transaction.atomic():
+                journal.warn(job.attempt, f"export {job.pk} not taken up again: {refused}")
+
+
+def _refusal(plan: ExportPlan) -> End:
+    """Return the end of an export that can't work: every reason, nothing touched."""
+    return End(plan.problems[0].reason, " ".join(str(found) for found in plan.problems))

@@ -22,7 +22,7 @@ def open_for_attempt(attempt: Attempt, members: Iterable[Member]) -> None:
 
 
 def open_for_job(job: NodeJob, member: Member) -> None:
-    """Make the three streams of a job of one node; safe to call twice."""
+    """Make the three streams of a job of one node, or open those of its earlier start; safe to call twice."""
     kind, folder = job.KIND, member.folder
     paths = {
         sources.events(kind, job.pk): str(folder.events),
@@ -30,6 +30,7 @@ def open_for_job(job: NodeJob, member: Member) -> None:
         sources.log(kind, job.pk): str(folder.log),
     }
     _open(job.attempt, member, paths, job_kind=kind, job_id=job.pk)
+    Stream.objects.filter(job_kind=kind, job_id=job.pk).update(closed_at=None)
 
 
 def _sources(folder: JobFolder, key: str) -> dict[str, str]:

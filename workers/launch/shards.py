@@ -80,7 +80,7 @@ async def bring_together(source: Source, targets: Sequence[Place]) -> None:
 
 async def _bring_part(rank: int, places: Sequence[Place], targets: Sequence[Place]) -> None:
     marker = manifest_name(rank)
-    holder = await _holder(marker, [*places[rank : rank + 1], *places])
+    holder = await holder_of(marker, [*places[rank : rank + 1], *places])
     text = await holder.host.read_text(holder.path(marker))
     files = manifest_files(text, marker)
     for target in targets:
@@ -91,7 +91,7 @@ async def _bring_part(rank: int, places: Sequence[Place], targets: Sequence[Plac
             await target.host.put_text(target.path(marker), text)
 
 
-async def _holder(marker: str, places: Sequence[Place]) -> Place:
+async def holder_of(marker: str, places: Sequence[Place]) -> Place:
     """Return the first place that has the part; give its own node first: others only have copies of it."""
     for place in places:
         if await place.host.exists(place.path(marker)):

@@ -62,4 +62,4 @@ def _step(work: Work[Any], job: NodeJob) -> float | None:
 
 def _last_sign(job: NodeJob) -> datetime:
     heard = watch.heard(job.attempt, sources.node(job.KIND, job.pk))
-    return max(filter(None, (job.created_at, job.cancel_asked_at, heard)))
+    return max(filter(None, (job.asked_at, job.cancel_asked_at, heard)))

@@ -24,7 +24,7 @@ from ..end.settle import Settled, settle
 from ..follow import streams
 from ..group import Answer, Member
 from ..launch import prepare, release
-from . import heed, leavings
+from . import again, heed, leavings
 
 J = TypeVar("J", bound=NodeJob)
 Bring = Callable[[Host], Awaitable[None]]
@@ -60,6 +60,9 @@ class Work(Generic[J]):
     def let_go(self, job: J) -> None:
         """Undo what `bring` took hold of: the job has ended, however that came."""
 
+    def after_failure(self, job: J) -> None:
+        """Do what is to be done by itself once the job counts as failed, such as trying again."""
+
     def step(self, job: J) -> float | None:
         """Do what the state asks for."""
         states = job.STATES
@@ -77,7 +80,7 @@ class Work(Generic[J]):
         member = member_of(job)
         plan, bring = self.plan(job, member), self.bring(job, member)
         streams.open_for_job(job, member)
-        if not async_to_sync(heed.unless_cancelled)(job, _on_node(member, plan, bring)):
+        if not async_to_sync(heed.unless_cancelled)(job, _on_node(member, plan, bring, job.start)):
             return 0.0
         lifecycle.move_job(job, job.STATES.running)
         return self.look_seconds
@@ -133,8 +136,8 @@ class Work(Generic[J]):
             lifecycle.move_job(job, job.STATES.done, reason=Reason.COMPLETED)
         elif job.cancel_asked_at:
             lifecycle.move_job(job, job.STATES.cancelled, reason=Reason.STOPPED, text="cancelled on request")
-        else:
-            lifecycle.move_job(job, job.STATES.failed, reason=end.reason, text=end.text)
+        elif lifecycle.move_job(job, job.STATES.failed, reason=end.reason, text=end.text):
+            self.after_failure(job)
         return None
 
     def fail(self, job: J, reason: Reason, text: str) -> None:
@@ -145,7 +148,8 @@ class Work(Generic[J]):
             finish.kill([member_of(job)])
             settle([member_of(job)], streams.of_job(job))
         self._leave(job)
-        lifecycle.move_job(job, job.STATES.failed, reason=reason, text=text)
+        if lifecycle.move_job(job, job.STATES.failed, reason=reason, text=text):
+            self.after_failure(job)
 
     def _leave(self, job: J) -> None:
         streams.close(streams.of_job(job))
@@ -154,13 +158,14 @@ class Work(Generic[J]):
         self.let_go(job)
 
 
-async def _on_node(member: Member, plan: NodePlan, bring: Bring | None) -> None:
+async def _on_node(member: Member, plan: NodePlan, bring: Bring | None, start: int) -> None:
     async with AsyncExitStack() as stack:
         host = (await group.connect_all([member], stack))[member.rank]
         await prepare.put_release(member, host)
         if bring:
             await bring(host)
-        if not await host.exists(str(plan.folder.pid)):
+        fresh = await again.ready(member, host, start) if start > 1 else not await host.exists(str(plan.folder.pid))
+        if fresh:
             await prepare.put_plan(host, plan)
         await host.check(plan.argv)
 
@@ -170,10 +175,10 @@ def member_of(job: NodeJob) -> Member:
 
 
 def exit_of(job: NodeJob) -> Answer | None:
-    """Return what the job's supervisor said last; None while it has not ended."""
+    """Return what the job's supervisor said last of its present start; None while that has not ended."""
     rows = Event.objects.filter(attempt=job.attempt, source=sources.node(job.KIND, job.pk), kind="exit")
     last = rows.last()
-    return dict(last.data) if last else None
+    return dict(last.data) if last and last.data.get("start", 1) == job.start else None
 
 
 def ended_well(exit: Answer) -> bool:

@@ -11,7 +11,7 @@ from .checkpoints import note as note_checkpoint
 from .checkpoints import pin as pin_checkpoint
 from .choice import newest_checkpoint, torn_ones
 from .end import stop
-from .exports import adapter_choices, export
+from .exports import adapter_choices, export, go_on, plan, retry, start
 from .jobs import cancel
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, slots, target_of
 
@@ -26,18 +26,22 @@ __all__ = [
     "create",
     "delete_checkpoints",
     "export",
+    "go_on",
     "launch",
     "look_at_checkpoint",
     "newest_checkpoint",
     "note_checkpoint",
     "pin_checkpoint",
     "place",
+    "plan",
     "planned_steps",
     "resolve",
     "restart",
     "restart_delay",
     "resume",
+    "retry",
     "slots",
+    "start",
     "stop",
     "target_of",
     "torn_ones",

@@ -1,19 +1,28 @@
-"""Make a model folder of a checkpoint."""
+"""Make a model folder of a checkpoint: plan it, start it, take it up again where it was killed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 
+from training.spec.faults import WORTH_RETRYING
 from training.spec.job import export_settings
 from training.spec.lint import Problem, Refused
 from webapp.dispatch import advance_job
 
 from .. import lifecycle
 from ..models import Checkpoint, Export, Run
+from ..states import ExportState
+from .begin import OURSELVES
 from .choice import check_checkpoint, newest_checkpoint
+
+FRESH = timedelta(minutes=5)  # how long a node's word on disk, memory and files is believed
+RETRIES = 2  # of an export whose job died, without being asked to
 
 
 @transaction.atomic
@@ -23,7 +32,26 @@ def export(
     """Queue an export of `checkpoint`, or of the newest complete one, in `dtype` or the recipe's.
 
     `adapter`: of an adapter's run, a model of its own (`merged`) or the `adapter` alone; empty: the recipe's choice.
+    Its node is asked first what it will be: it goes on by itself where it can work, and fails with every reason else.
+    Where this person has just looked at the plan of the same, it is that one that starts.
     """
+    chosen = _chosen(run, checkpoint, dtype, adapter)
+    if planned := _plans(user, chosen).first():
+        return start(planned, user.username if user else OURSELVES)
+    return _queue(user, chosen, waits=False)
+
+
+@transaction.atomic
+def plan(
+    run: Run, user: User | None, checkpoint: Checkpoint | None = None, dtype: str = "", adapter: str = ""
+) -> Export:
+    """Ask what an export would be, and start nothing: it waits for `start`, and is let go where nobody says so."""
+    chosen = _chosen(run, checkpoint, dtype, adapter)
+    return _plans(user, chosen).first() or _queue(user, chosen, waits=True)
+
+
+def _chosen(run: Run, checkpoint: Checkpoint | None, dtype: str, adapter: str) -> dict[str, object]:
+    """Return what is exported how; raise Refused with every problem that shows here."""
     checkpoint = checkpoint or newest_checkpoint(run)
     if checkpoint is None:
         raise Refused([Problem("checkpoint", "the run has no complete checkpoint yet", "Wait for the first save.")])
@@ -32,10 +60,78 @@ def export(
     dtype, adapter = dtype or usual["dtype"], adapter or usual["adapter"]
     if problems := [*_dtype_problems(dtype), *_adapter_problems(run, adapter)]:
         raise Refused(problems)
-    made = Export.objects.create(checkpoint=checkpoint, dtype=dtype, adapter=adapter, requested_by=user)
+    return {"checkpoint": checkpoint, "dtype": dtype, "adapter": adapter}
+
+
+def _plans(user: User | None, chosen: dict[str, object]) -> QuerySet[Export]:
+    """Return this person's waiting plans of the same export that are still believed."""
+    rows = Export.objects.filter(waits=True, requested_by=user, cancel_asked_at=None, **chosen)
+    return rows.filter(created_at__gt=timezone.now() - FRESH).exclude(state__in=Export.STATES.ended)
+
+
+def _queue(user: User | None, chosen: dict[str, object], *, waits: bool) -> Export:
+    made = Export.objects.create(requested_by=user, waits=waits, **chosen)
     lifecycle.tell_of_job(made, "")
     advance_job(made.KIND, made.pk)
     return made
+
+
+@transaction.atomic
+def start(export: Export, actor: str) -> Export:
+    """Start what was planned; refused where the plan says that it can't work. Asked twice, it starts once.
+
+    An old plan is made again first.
+    """
+    export = _locked(export)
+    if not export.waits:
+        return export
+    if export.has_ended or export.cancel_asked_at:
+        raise Refused([Problem("state", f"the plan was let go: it is {export.state}", "Plan the export again.")])
+    foretold = export.foretold
+    fresh = export.planned_at is not None and export.planned_at > timezone.now() - FRESH
+    if export.state == ExportState.PLANNED and foretold and fresh and foretold.problems:
+        raise Refused([Problem(found.field, found.why, found.fix) for found in foretold.problems])
+    export.waits = False
+    export.save(update_fields=["waits"])
+    if export.state == ExportState.PLANNED:
+        lifecycle.move_job(export, ExportState.GATHERING if foretold and fresh else ExportState.QUEUED)
+    lifecycle.tell_of_job(export, export.state, actor=actor, asked="start")
+    advance_job(export.KIND, export.pk)
+    return export
+
+
+@transaction.atomic
+def go_on(export: Export, actor: str) -> Export:
+    """Queue a failed export again: it goes on from what its job left on the node."""
+    export = _locked(export)
+    if export.state != ExportState.FAILED:
+        raise Refused([Problem("state", f"the export is {export.state}", "Only one that failed can be resumed.")])
+    check_checkpoint(export.run, export.checkpoint)
+    return _again(export, actor, retried=0)
+
+
+@transaction.atomic
+def retry(export: Export) -> Export | None:
+    """Queue a failed export again by itself; None where its reason would end it the same way, or often enough."""
+    export = _locked(export)
+    worth = export.state == ExportState.FAILED and export.reason in WORTH_RETRYING
+    if not worth or export.retried >= RETRIES or export.cancel_asked_at or not export.checkpoint.usable:
+        return None
+    return _again(export, OURSELVES, retried=export.retried + 1)
+
+
+def _again(export: Export, actor: str, *, retried: int) -> Export:
+    export.start, export.retried, export.queued_at = export.start + 1, retried, timezone.now()
+    export.save(update_fields=["start", "retried", "queued_at"])
+    lifecycle.move_job(export, ExportState.QUEUED)
+    lifecycle.tell_of_job(export, export.state, actor=actor, asked="resume", start=export.start)
+    advance_job(export.KIND, export.pk)
+    return export
+
+
+def _locked(export: Export) -> Export:
+    Run.objects.select_for_update().get(pk=export.run.pk)  # as lifecycle.move_job does
+    return Export.objects.select_for_update().get(pk=export.pk)
 
 
 def _dtype_problems(dtype: str) -> Iterator[Problem]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
+from training.spec.exportplan import ExportPlan
 from training.spec.job import FORMATS
 
 from ..states import EXPORT_STATES, ExportState
@@ -13,8 +15,10 @@ from .nodejob import NodeJob
 
 
 class Export(NodeJob):
-    """`node` holds the result. `files`: [{name, size, sha256}].
+    """`node` holds the result. `files`: [{name, size, sha256}]. `plan`: training.spec.exportplan as the node told it.
 
+    While it `waits`, it is a plan that somebody looks at: it starts when he says so, and is let go when he doesn't.
+    `start` counts how often its job was started on the node, `retried` how often in a row without being asked to.
     `dtype` is what was asked for, `made_dtype` what it became: `base` is resolved on the node.
     """
 
@@ -35,6 +39,15 @@ class Export(NodeJob):
     proof = models.JSONField(default=dict)
     passport = models.JSONField(default=dict, help_text="What made the weights; see training.spec.passport.")
 
+    plan = models.JSONField(default=dict)
+    planned_at = models.DateTimeField(null=True, blank=True)
+    expected_seconds = models.FloatField(null=True, blank=True, help_text="From the job's start to its end.")
+    waits = models.BooleanField(default=False)
+    queued_at = models.DateTimeField(default=timezone.now, editable=False)
+    running_at = models.DateTimeField(null=True, blank=True, help_text="Of the last start.")
+    start = models.PositiveSmallIntegerField(default=1)
+    retried = models.PositiveSmallIntegerField(default=0)
+
     class Meta:
         ordering = ["-id"]
 
@@ -44,6 +57,11 @@ class Export(NodeJob):
     @property
     def attempt(self) -> Attempt:
         return self.checkpoint.attempt
+
+    @property
+    def foretold(self) -> ExportPlan | None:
+        """What the node told of it beforehand; None where it was not asked."""
+        return ExportPlan.model_validate(self.plan) if self.plan else None
 
     @property
     def shown_dtype(self) -> str:

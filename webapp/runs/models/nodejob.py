@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,6 +30,7 @@ class NodeJob(models.Model):
 
     KIND: ClassVar[str]
     STATES: ClassVar[JobStates]
+    start = 1  # a kind whose jobs are started more than once counts that in a column of this name
 
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     node = models.ForeignKey("fleet.Node", on_delete=models.PROTECT, null=True, related_name="+")
@@ -58,6 +60,11 @@ class NodeJob(models.Model):
     @property
     def run(self) -> Run:
         return self.attempt.run
+
+    @property
+    def asked_at(self) -> datetime:
+        """When it was last asked for."""
+        return getattr(self, "queued_at", self.created_at)
 
     @property
     def has_ended(self) -> bool:
