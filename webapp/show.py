@@ -20,6 +20,8 @@ STATES = {
     "draft": ("✎", "secondary"),
     "queued": ("◷", "azure"),
     "preparing": ("⚙", "azure"),
+    "planning": ("?", "azure"),
+    "planned": ("◇", "secondary"),
     "gathering": ("⇄", "azure"),
     "starting": ("▷", "azure"),
     "running": ("▶", "blue"),

@@ -11,7 +11,7 @@ import pytest
 from tests.workers.world import Following, World, stored_equals_written
 from training.samples import data, model
 from webapp.fleet.models import Node
-from webapp.runs import actions
+from webapp.runs import actions, expected
 from webapp.runs.models import Export, Point, Run
 from workers.nodejob import advance as nodejob
 
@@ -56,6 +56,13 @@ def test_stop_resume_and_export_for_real(real: World, following: Following) -> N
     real.drive(run, lambda _: export_ended(export), step=lambda: nodejob.advance("export", export.pk))
     assert export.state == "ready", f"{export.reason}: {export.reason_text}"
     names = {file["name"] for file in export.files}
+    foretold = export.foretold
+    weights = {file["name"]: file["size"] for file in export.files if file["name"].endswith(".safetensors")}
+    assert {file.name: file.size for file in foretold.writing.files} == weights
+    assert (export.dtype, foretold.writing.dtype, export.made_dtype) == ("base", "float32", "float32")
+    assert foretold.reading.brought > 0, "the shards of the other node"
+    assert expected.took(export)
+    assert export.expected_seconds
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= names
     folder = Path(export.slot["scratch"]) / "runs" / str(run.pk) / "exports" / str(export.pk) / "model"
     assert json.loads((folder / "config.json").read_text("utf-8"))["architectures"] == ["LlamaForCausalLM"]

@@ -59,7 +59,7 @@ def progress(export: Export, now: datetime | None = None) -> Progress | None:
     if export.state != ExportState.RUNNING or not export.phase:
         return None
     plan, at = export.foretold or ExportPlan(), PHASES.index(export.phase) if export.phase in PHASES else 0
-    sizes = [plan.reading.bytes, plan.writing.bytes, plan.writing.bytes]
+    sizes = [0, plan.writing.bytes, plan.writing.bytes]  # shards are compared while they are read, for the stream
     sizes[at] = export.total
     done = sum(sizes[:at]) + min(export.done, export.total)
     return Progress(export.phase, done, sum(sizes), _left(export, plan, at, now or timezone.now()))

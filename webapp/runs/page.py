@@ -162,7 +162,7 @@ def checkpoints(run: Run) -> Context:
 
 
 def exports(run: Run) -> Context:
-    rows = Export.objects.filter(checkpoint__attempt__run=run)
+    rows = Export.objects.filter(checkpoint__attempt__run=run, waits=False)
     return {
         "exports": rows.select_related("checkpoint__attempt", "node", "requested_by"),
         "newest": actions.newest_checkpoint(run),

@@ -129,7 +129,9 @@ class RunDetail(RunOut):
     def of(cls, run: Run, request: HttpRequest) -> RunDetail:
         attempts = run.attempts.select_related("resume_from").prefetch_related("placements__node")
         checkpoints = Checkpoint.objects.filter(attempt__run=run).select_related("attempt").prefetch_related("parts")
-        exports = Export.objects.filter(checkpoint__attempt__run=run).select_related("checkpoint__attempt", "node")
+        exports = Export.objects.filter(checkpoint__attempt__run=run, waits=False).select_related(
+            "checkpoint__attempt", "node"
+        )
         return cls(
             recipe=run.recipe,
             cloned_from=run.cloned_from_id,

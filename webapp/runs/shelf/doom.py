@@ -75,7 +75,7 @@ class Users:
         living = {row.attempt_id for row in rows if row.attempt.ended_at is None}
         steps = Checkpoint.objects.usable().filter(attempt__in=living).values_list("attempt").annotate(Max("step"))
         return cls(
-            list(Export.objects.filter(checkpoint__in=rows).exclude(state__in=EXPORT_STATES.ended)),
+            list(Export.objects.filter(checkpoint__in=rows, waits=False).exclude(state__in=EXPORT_STATES.ended)),
             list(Attempt.objects.filter(resume_from__in=rows, ended_at=None)),
             dict.fromkeys(living, 0) | dict(steps),
         )

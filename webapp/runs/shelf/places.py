@@ -107,7 +107,7 @@ def _brought(found: dict[int, dict[tuple[int, str], Place]]) -> None:
     for attempt, rows in _placements(resumed).items():
         for row in rows:
             _at(found[resumed[attempt]], row.node_id, row.node.name, row.slot).brought = True
-    for export in Export.objects.filter(checkpoint__in=found).exclude(node=None).select_related("node"):
+    for export in Export.objects.filter(checkpoint__in=found, waits=False).exclude(node=None).select_related("node"):
         if export.node is not None and export.slot:
             _at(found[export.checkpoint_id], export.node.pk, export.node.name, export.slot).brought = True
 

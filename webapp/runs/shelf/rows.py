@@ -125,6 +125,6 @@ def _losses(rows: Sequence[Checkpoint]) -> dict[tuple[int, str, int], float | st
 
 def _exports(rows: Sequence[Checkpoint]) -> dict[int, list[Export]]:
     found: dict[int, list[Export]] = defaultdict(list)
-    for export in Export.objects.filter(checkpoint__in=rows).select_related("node"):
+    for export in Export.objects.filter(checkpoint__in=rows, waits=False).select_related("node"):
         found[export.checkpoint_id].append(export)
     return found
