@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import threading
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from training.spec.faults import Reason
 from training.spec.lint import Refused
 from webapp.runs import actions, lifecycle
-from webapp.runs.models import Checkpoint, CheckpointCopy, Event, Run
+from webapp.runs.live import batch
+from webapp.runs.models import Checkpoint, CheckpointCopy, Event, Export, Run
 from webapp.runs.shelf import doom
 from webapp.runs.shelf.places import PRIVATE, SHARED, disk, places
 from webapp.runs.shelf.rows import of_run
@@ -253,6 +257,40 @@ def test_a_stale_row_does_not_win_over_the_lock(world: World, stopped: Feed) -> 
     actions.export(run, world.user, at(run, 4))
     with pytest.raises(Refused, match="held by export"):
         actions.delete_checkpoints(run, [other], "ada")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_an_export_and_a_deletion_at_once_one_wins(world: World, stopped: Feed) -> None:
+    run, both, errors = stopped.run, threading.Barrier(2), []
+
+    def act(what: Callable[[], object]) -> None:
+        try:
+            both.wait()
+            what()
+        except Refused as refused:
+            errors.append(refused)
+        finally:
+            connection.close()
+
+    acts = (
+        lambda: actions.export(run, world.user, at(run, 4)),
+        lambda: actions.delete_checkpoints(run, [at(run, 4)], "ada"),
+    )
+    threads = [threading.Thread(target=act, args=(what,)) for what in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    exported, doomed = Export.objects.count(), Checkpoint.objects.exclude(delete_asked_at=None).count()
+    assert (exported + doomed, len(errors)) == (1, 1)
+    assert "being deleted" in str(errors[0]) or "held by export" in str(errors[0])
+
+
+def test_an_open_run_page_hears_of_it(world: World, stopped: Feed) -> None:
+    stopped.run.refresh_from_db()
+    before = stopped.run.journal
+    actions.pin_checkpoint(at(stopped.run, 4), True, "ada")
+    assert batch(stopped.run.pk, before)["changed"] == ["checkpoints", "actions", "history"]
 
 
 def test_tidying_up_leaves_the_newest_complete_one(page: Client, world: World, stopped: Feed) -> None:

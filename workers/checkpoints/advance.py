@@ -47,11 +47,19 @@ def _step(row: Checkpoint) -> float | None:
     written = {(place.node_id, place.scratch) for place in places(row) if place.ranks}
     copies = list(row.copies.select_related("node__identity"))
     for copy in copies:
-        if copy.deleted_at is None:
+        if not _has_done(copy, row):
             _one(row, copy, written=(copy.node_id, copy.scratch) in written)
     if any(copy.problem for copy in copies):
         return _pause(row)
     return None if _settle(row, asked) else 0.0
+
+
+def _has_done(copy: CheckpointCopy, row: Checkpoint) -> bool:
+    """Tell whether the node has done what was asked last; a deletion it has done for good."""
+    if row.delete_asked_at or copy.deleted_at:
+        return copy.deleted_at is not None
+    answered = copy.answered_at and row.asked_at and copy.answered_at >= row.asked_at
+    return bool(answered) and not copy.problem
 
 
 def _pause(row: Checkpoint) -> float:
