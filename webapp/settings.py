@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "webapp.datasets",
     "webapp.runs",
     "webapp.trials",
+    "webapp.deliveries",
 ]
 
 MIDDLEWARE = [

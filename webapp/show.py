@@ -31,6 +31,7 @@ STATES = {
     "succeeded": ("✓", "green"),
     "ready": ("✓", "green"),
     "answered": ("✓", "green"),
+    "done": ("✓", "green"),
     "failed": ("✕", "red"),
 }
 

@@ -18,6 +18,7 @@ urlpatterns = [
     path("checkpoints/", shelf, name="shelf"),
     path("runs/<int:run_id>/try/", include("webapp.trials.urls")),
     path("datasets/", include("webapp.datasets.urls")),
+    path("deliveries/", include("webapp.deliveries.urls")),
     path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),

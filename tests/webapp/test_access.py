@@ -13,7 +13,7 @@ from webapp.security import POLICY
 from .rows import World
 
 OPEN = {"login"}
-SITE = ("runs", "trials", "fleet", "datasets", "accounts")
+SITE = ("runs", "deliveries", "trials", "fleet", "datasets", "accounts")
 
 
 def addresses() -> list[str]:
@@ -24,7 +24,7 @@ def addresses() -> list[str]:
         if namespace in SITE:
             patterns: list[URLPattern] = part.url_patterns
             found += [f"/{part.pattern}{pattern.pattern}" for pattern in patterns]
-    plain = [address.replace("<slug:name>", "header") for address in found]
+    plain = [address.replace("<slug:name>", "header").replace("<slug:kind>", "s3") for address in found]
     return [re.sub("<[^>]*>", "1", address) for address in plain]
 
 

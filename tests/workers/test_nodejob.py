@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from datetime import timedelta
+from pathlib import Path, PurePosixPath
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -12,6 +13,8 @@ from django.utils import timezone
 
 from tests.workers.test_exporting import drive, folder, holds, starts
 from tests.workers.world import PLANS, Following, World
+from training.saving.checkpoints import Manifest, write_manifest
+from training.spec.folder import Scratch
 from training.spec.lint import Refused
 from webapp.runs import actions, jobkinds
 from webapp.runs.models import Checkpoint, Event, Export, Run, Stream
@@ -19,17 +22,31 @@ from workers.export.exporting import Exporting
 from workers.nodejob import heed
 from workers.nodejob.kinds import WORKS
 
-# In the place of an export: deaf, and it never ends.
-DEAF = """#!/bin/sh
+# In the place of an export: one that heeds the request to stop, and one that is deaf and never ends.
+STANDS_IN = """#!/bin/sh
 case "$2 $3" in "training plan-export") exec {python} {plans} ;; esac
-case "$2 $3" in "training export") trap "" TERM; while :; do sleep 1; done ;; esac
+case "$2 $3" in "training export") {what}; exit 1 ;; esac
 exec {python} "$@"
 """
+HEEDS = "while [ ! -e stop ]; do sleep 0.05; done"
+DEAF = "trap '' TERM; while :; do sleep 1; done"
 
 
 @pytest.fixture
 def trained(world: World, following: Following) -> Run:
-    return world.to(world.run(), "succeeded")
+    """Return a run with a complete checkpoint that is on its node, and holds nothing: no export of it is ever made."""
+    run = world.run()
+    actions.place(run.attempt, world.nodes)
+    now = timezone.now()
+    Checkpoint.objects.create(attempt=run.attempt, step=4, nodes=1, world_size=1, completed_at=now)
+    folder = Scratch(PurePosixPath(world.nodes[0].scratch)).checkpoint(run.pk, 1, 4)
+    Path(folder).mkdir(parents=True)
+    write_manifest(Path(folder), Manifest(step=4, node_rank=0, nodes=1, world_size=1, files={}))
+    return run
+
+
+def stand_in(world: World, what: str) -> None:
+    (world.folder / "python").write_text(STANDS_IN.format(what=what, python=sys.executable, plans=PLANS))
 
 
 def told(export: Export) -> list[str]:
@@ -43,9 +60,10 @@ def test_every_kind_with_rows_has_its_steps() -> None:
 
 def test_a_job_is_cancelled_wherever_it_stands(world: World, trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     waits_is_ended_before_anything_is_touched(world, trained)
-    listens_is_only_asked(world, trained)
+    stand_in(world, HEEDS)
+    heeds_is_only_asked(world, trained)
+    stand_in(world, DEAF)
     monkeypatch.setattr(Exporting, "grace", timedelta(0))
-    (world.folder / "python").write_text(DEAF.format(python=sys.executable, plans=PLANS))
     is_deaf_is_ended_and_proven_gone(world, trained)
     assert holds(world) == 0
     assert not world.supervisors()
@@ -63,7 +81,7 @@ def waits_is_ended_before_anything_is_touched(world: World, trained: Run) -> Non
         actions.cancel(export, "ada")
 
 
-def listens_is_only_asked(world: World, trained: Run) -> None:
+def heeds_is_only_asked(world: World, trained: Run) -> None:
     export = drive(world, trained, actions.export(trained, world.user), "running")
     actions.cancel(export, "ada")
     drive(world, trained, export, "cancelled")

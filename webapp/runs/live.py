@@ -78,6 +78,8 @@ def _changed(rows: Iterable[Event], newest: int | None) -> list[str]:
     for row in rows:
         if kind := sources.kind_of(row.source):
             parts |= dict.fromkeys(jobkinds.of(kind).parts)
+            if row.kind == kind:  # it was asked for, or moved
+                parts["history"] = None
             continue
         parts |= dict.fromkeys(CHANGES.get(row.kind, ()))
         if row.attempt_id != newest and row.kind in (Kind.METRICS, Kind.EVALUATION):

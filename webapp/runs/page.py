@@ -13,7 +13,7 @@ from django.utils import timezone
 from training.spec.events import Kind
 from webapp.show import Bar
 
-from . import actions
+from . import actions, jobkinds
 from .digest import PROBLEM
 from .facts import panel
 from .files import launch_files
@@ -170,7 +170,9 @@ def exports(run: Run) -> Context:
 
 
 def history(run: Run) -> Context:
+    kinds = [kind.model.KIND for kind in jobkinds.every()]
     return {
+        "asked": run.events.filter(kind__in=kinds, data__has_key="text").order_by("-number"),
         "moves": run.transitions.select_related("attempt").order_by("-id"),
         "shelf": shelf_acts.told(run),
         "attempts": run.attempts.select_related("resume_from").prefetch_related("placements__node").order_by("-number"),

@@ -61,5 +61,6 @@ def _step(work: Work[Any], job: NodeJob) -> float | None:
 
 
 def _last_sign(job: NodeJob) -> datetime:
-    heard = watch.heard(job.attempt, sources.node(job.KIND, job.pk))
-    return max(filter(None, (job.asked_at, job.cancel_asked_at, heard)))
+    names = (sources.node(job.KIND, job.pk), sources.events(job.KIND, job.pk))
+    heard = (watch.heard(job.attempt, name) for name in names)
+    return max(filter(None, (job.asked_at, job.cancel_asked_at, *heard)))

@@ -23,5 +23,5 @@ def cancel(job: NodeJob, actor: str) -> None:
     if job.cancel_asked_at is None:
         job.cancel_asked_at = timezone.now()
         job.save(update_fields=["cancel_asked_at"])
-        lifecycle.tell_of_job(job, job.state, actor=actor, asked="cancel")
+        lifecycle.tell_of_job(job, job.state, actor=actor, asked="cancel", text=f"{job.KIND} {job.pk} to be cancelled")
     advance_job(job.KIND, job.pk)

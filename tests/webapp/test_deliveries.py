@@ -1,0 +1,170 @@
+"""Destinations are made by staff and keep their secrets to themselves; an export is sent from beside its row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from training.spec.lint import Refused
+from webapp.deliveries import places
+from webapp.deliveries.actions import deliver
+from webapp.deliveries.models import Delivery, Destination
+from webapp.runs.models import Event, Export
+
+from .rows import HOSTILE, World
+
+SECRET = "wJalrXUtnFEMI-K7MDENG"
+S3 = {"name": "bucket", "bucket": "models", "region": "eu-central-1", "prefix": "site", "part_megabytes": 32}
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": SECRET}
+
+
+@pytest.fixture
+def export(world: World) -> Export:
+    feed = world.running("a run")
+    node = world.nodes[0]
+    files = [{"name": "config.json", "size": 7, "sha256": "a" * 64}]
+    return Export.objects.create(
+        checkpoint=feed.checkpoint(4), dtype="float32", state="ready", node=node, slot=vars(node.slot()), files=files
+    )
+
+
+@pytest.fixture
+def bucket(world: World) -> Destination:
+    settings = {name: value for name, value in S3.items() if name != "name"}
+    return places.save(Destination(name="bucket", kind="s3"), settings, KEYS, world.user)
+
+
+@pytest.fixture
+def other(world: World) -> User:
+    return User.objects.create(username="bob")
+
+
+def run_page(page: Client, export: Export) -> str:
+    return page.get(export.run.get_absolute_url()).content.decode()
+
+
+def test_a_destination_is_made_and_its_secret_is_never_shown(page: Client, world: World) -> None:
+    answer = page.post("/deliveries/destinations/add/s3", S3 | KEYS)
+    assert answer.status_code == 302
+    made = Destination.objects.get()
+    assert (made.settings["bucket"], made.secrets, made.made_by) == ("models", KEYS, world.user)
+    edit = f"/deliveries/destinations/{made.pk}/"
+    admin = [f"/admin/deliveries/destination/{made.pk}/change/", "/admin/deliveries/destination/"]
+    for address in ["/deliveries/destinations/", edit, *admin]:
+        text = page.get(address).content.decode()
+        assert "bucket" in text
+        assert SECRET not in text
+        assert made.sealed_secrets not in text
+    assert SECRET not in str(Destination.objects.values().get())
+
+
+def test_a_secret_is_kept_replaced_and_forgotten(page: Client, bucket: Destination) -> None:
+    edit = f"/deliveries/destinations/{bucket.pk}/"
+    page.post(edit, S3 | {"prefix": "elsewhere"})
+    bucket.refresh_from_db()
+    assert (bucket.settings["prefix"], bucket.secrets) == ("elsewhere", KEYS)
+    page.post(edit, S3 | {"AWS_SECRET_ACCESS_KEY": "another"})
+    bucket.refresh_from_db()
+    assert bucket.secrets == KEYS | {"AWS_SECRET_ACCESS_KEY": "another"}
+    page.post(f"{edit}forget")
+    bucket.refresh_from_db()
+    assert (bucket.secrets, bucket.sealed_secrets) == ({}, "")
+    assert "missing" in page.get("/deliveries/destinations/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "field"),
+    [
+        ("path", {"name": "shelf", "folder": "models"}, "folder"),
+        ("s3", S3 | KEYS | {"bucket": "S3://x"}, "bucket"),
+        ("s3", S3, "AWS_SECRET_ACCESS_KEY"),
+        ("s3", S3 | KEYS | {"endpoint": f"https://me:{SECRET}@host"}, "endpoint"),
+        ("hub", {"name": "hub", "repo": "no-slash", "branch": "main", "HF_TOKEN": SECRET}, "repo"),
+        ("node", {"name": "n", "folder": "/models"}, "node"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(page: Client, kind: str, typed: dict[str, Any], field: str) -> None:
+    answer = page.post(f"/deliveries/destinations/add/{kind}", typed)
+    text = answer.content.decode()
+    assert (answer.status_code, f'data-field="{field}"' in text) == (422, True)
+    assert f'value="{SECRET}"' not in text
+    assert not Destination.objects.exists()
+
+
+def test_only_staff_changes_destinations_or_names_a_folder(
+    client: Client, world: World, export: Export, bucket: Destination, other: User
+) -> None:
+    client.force_login(other)
+    assert client.get("/deliveries/destinations/").status_code == 200
+    for address in ("add/s3", f"{bucket.pk}/", f"{bucket.pk}/forget", f"{bucket.pk}/delete"):
+        assert client.post(f"/deliveries/destinations/{address}", S3 | KEYS).status_code == 403
+    client.post(f"/deliveries/exports/{export.pk}/send", {"path": "/models/x"})
+    assert not Delivery.objects.exists()
+    client.post(f"/deliveries/exports/{export.pk}/send", {"destination": bucket.pk})
+    assert Delivery.objects.get().requested_by == other
+
+
+def test_it_is_sent_shown_and_cancelled(page: Client, world: World, export: Export, bucket: Destination) -> None:
+    assert "Send to" in run_page(page, export)
+    page.post(f"/deliveries/exports/{export.pk}/send", {"destination": bucket.pk, "name": "chat"})
+    delivery = Delivery.objects.get()
+    assert (delivery.place, delivery.target["prefix"]) == ("s3://models/site/chat", "site/chat")
+    told = Event.objects.get(kind="delivery", data__new="queued")
+    assert (told.data["actor"], delivery.place in told.data["text"]) == ("ada", True)
+    text = run_page(page, export)
+    assert delivery.place in text
+    assert SECRET not in text
+    assert "sent to s3://models/site/chat" in page.get(f"/runs/{export.run.pk}/part/history").content.decode()
+    Delivery.objects.update(state="running", phase="send", done=3, total=12)
+    assert 'aria-valuenow="3"' in page.get(f"/deliveries/exports/{export.pk}/part").content.decode()
+    answer = page.post(f"/deliveries/{delivery.pk}/cancel", {"back": "https://evil.example/"})
+    assert answer.headers["Location"].startswith("/runs/")
+    assert "being cancelled" in run_page(page, export)
+
+
+def test_what_a_node_said_of_it_is_shown_as_text(page: Client, export: Export, bucket: Destination) -> None:
+    made = deliver(export, User.objects.get(username="ada"), bucket)
+    result = {"where": HOSTILE, "url": "javascript:alert(1)", "bytes_sent": 5, "bytes_skipped": 7, "revision": HOSTILE}
+    Delivery.objects.update(state="done", result=result)
+    text = run_page(page, export)
+    assert "7 B were there already" in text
+    assert HOSTILE not in text
+    assert "javascript:" not in text
+    Delivery.objects.update(result=result | {"url": "https://hub.example/org/x"})
+    assert 'href="https://hub.example/org/x"' in run_page(page, export)
+    assert made.place in text
+
+
+def refusal(export: Export, world: World, *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(Refused) as refused:
+        deliver(export, world.user, *args, **kwargs)
+    assert not Delivery.objects.exists()
+    return refused.value.problems[0].field
+
+
+def test_it_refuses_what_cannot_work(world: World, export: Export, bucket: Destination) -> None:
+    assert refusal(export, world) == "destination"
+    assert refusal(export, world, bucket, folder="/models/x") == "path"
+    assert refusal(export, world, bucket, name="../x") == "name"
+    assert "folder" in refusal(export, world, folder="relative")
+    assert "folder" in refusal(export, world, folder=str(export.folder.model))
+    places.forget_secrets(bucket)
+    assert refusal(export, world, bucket) == "destination"
+    Export.objects.update(state="running")
+    assert refusal(export, world, folder="/models/x") == "export"
+
+
+def test_the_same_place_is_sent_to_by_one_at_a_time(world: World, export: Export, bucket: Destination) -> None:
+    deliver(export, world.user, bucket)
+    with pytest.raises(Refused, match="under way"):
+        deliver(export, world.user, bucket)
+    with pytest.raises(Refused, match="under way"):
+        places.delete(bucket)
+    Delivery.objects.update(state="done")
+    deliver(export, world.user, bucket)
+    Delivery.objects.update(state="failed")
+    places.delete(bucket)
+    assert Delivery.objects.filter(destination=None).count() == 2

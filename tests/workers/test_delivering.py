@@ -1,0 +1,166 @@
+"""Exports sent elsewhere, over real SSH: by a job of their node, or carried to another, whatever is killed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training.deliver.conftest import S3, s3_server  # noqa: F401
+from tests.training.deliver.harness import flip, make_export, sha256
+from tests.workers.world import Following, World
+from webapp.deliveries import places
+from webapp.deliveries.actions import deliver, usual_name
+from webapp.deliveries.models import Delivery, Destination
+from webapp.fleet.ssh import Host
+from webapp.runs import actions
+from webapp.runs.models import Checkpoint, Event, Export
+from workers.deliver import remote
+from workers.nodejob import advance as nodejob
+
+SIZES = {"config.json": 400, "model-1.safetensors": 300_000, "model-2.safetensors": 200_000}
+
+
+@pytest.fixture
+def export(world: World, following: Following) -> Export:
+    """Return an export that is ready on n0, with its proof beside it."""
+    world.user.is_staff = True
+    world.user.save()
+    checkpoint = Checkpoint.objects.create(attempt=world.run().attempt, step=4, nodes=1, world_size=1)
+    node = world.nodes[0]
+    made = Export.objects.create(checkpoint=checkpoint, dtype="float32", node=node, slot=vars(node.slot()))
+    folder = make_export(Path(made.folder.model), SIZES)
+    names = [*SIZES, "proof.json"]
+    made.files = [{"name": n, "size": (folder / n).stat().st_size, "sha256": sha256(folder / n)} for n in names]
+    made.state = "ready"
+    made.save()
+    return made
+
+
+def drive(world: World, delivery: Delivery, *states: str) -> Delivery:
+    def there(_: Any) -> bool:
+        delivery.refresh_from_db()
+        return delivery.state in states
+
+    world.drive(delivery.run, there, step=lambda: nodejob.advance("delivery", delivery.pk))
+    return delivery
+
+
+def is_whole(folder: Path, export: Export) -> bool:
+    """Tell whether all of the export is there, and nothing else."""
+    wanted = {file["name"]: file["sha256"] for file in export.files}
+    sums = (folder / "SHA256SUMS").read_text()
+    named = {name: digest for digest, name in (line.split("  ") for line in sums.splitlines())}
+    there = {path.name: sha256(path) for path in folder.iterdir() if path.name != "SHA256SUMS"}
+    return there == wanted == named
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.parent.iterdir() if path.name.startswith(f"{folder.name}.")]
+
+
+def test_to_a_folder_of_the_node_twice_and_not_over_others(world: World, export: Export) -> None:
+    folder = world.folder / "shelf"
+    done = drive(world, deliver(export, world.user, folder=str(folder)), "done", "failed")
+    assert (done.state, done.node, done.reason_text) == ("done", export.node, "finished")
+    assert is_whole(folder, export)
+    assert done.result["bytes_sent"] > sum(SIZES.values())
+    again = drive(world, deliver(export, world.user, folder=str(folder)), "done", "failed")
+    assert (again.result["already"], again.result["bytes_sent"]) == (True, 0)
+    flip(folder / "config.json")
+    other = drive(world, deliver(export, world.user, folder=str(folder)), "done", "failed")
+    assert (other.state, "other content" in other.reason_text) == ("failed", True)
+    told = Event.objects.filter(kind="delivery", data__delivery=done.pk).order_by("number")
+    assert [e.data["new"] for e in told] == ["queued", "preparing", "running", "done"]
+    assert told[0].data["actor"] == "ada"
+
+
+def to_other(world: World) -> Destination:
+    base = world.folder / "models"
+    base.mkdir()
+    kept = Destination(name="other", kind="node", node=world.nodes[1])
+    return places.save(kept, {"folder": str(base)}, {}, world.user)
+
+
+def test_to_another_node_goes_on_after_kills(world: World, export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
+    destination = to_other(world)
+    folder = world.folder / "models" / usual_name(export)
+    copied: list[str] = []
+    real = Host.write_stream
+
+    async def spied(host: Host, path: str, blocks: Any) -> tuple[int, str]:
+        copied.append(Path(path).name)
+        if copied.count("model-2.safetensors") == 1 and copied[-1] == "model-2.safetensors":
+            world.hosts[1].cut()  # in the middle
+        return await real(host, path, blocks)
+
+    monkeypatch.setattr(Host, "write_stream", spied)
+    delivery = deliver(export, world.user, destination)
+    while "model-1.safetensors" not in delivery.carried.get("fate", {}):
+        nodejob.advance("delivery", delivery.pk)
+        delivery.refresh_from_db()
+    Delivery.objects.update(carried={"stage": "fill", "fate": {}})  # a worker killed before it could say so
+    drive(world, delivery, "done", "failed")
+    assert (delivery.state, delivery.reason_text) == ("done", "finished")
+    assert is_whole(folder, export)
+    assert leftovers(folder) == []
+    assert sorted(copied) == ["config.json", "model-1.safetensors", *["model-2.safetensors"] * 2, "proof.json"]
+    assert delivery.result["bytes_skipped"] == 300_400
+    assert Event.objects.filter(source=f"delivery@{delivery.pk}", kind="progress").exists()
+    again = drive(world, deliver(export, world.user, destination), "done", "failed")
+    assert (again.result["already"], again.result["bytes_sent"]) == (True, 0)
+
+
+def test_another_node_s_other_content_stays_unless_it_may_go(
+    world: World, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destination = to_other(world)
+    folder = world.folder / "models" / "named"
+    folder.mkdir()
+    (folder / "theirs").write_text("x")
+    refused = drive(world, deliver(export, world.user, destination, name="named"), "done", "failed")
+    assert (refused.state, refused.reason, (folder / "theirs").exists()) == ("failed", "destination", True)
+    delivery = deliver(export, world.user, destination, name="named", replace=True)
+    while delivery.carried.get("stage") != "swap":
+        nodejob.advance("delivery", delivery.pk)
+        delivery.refresh_from_db()
+    shutil.move(folder, remote.work_of(str(folder)) + "/old")  # killed between its two renames
+    drive(world, delivery, "done", "failed")
+    assert is_whole(folder, export)
+    assert (delivery.result["replaced"], leftovers(folder)) == (True, [])
+
+
+def test_one_is_cancelled_and_goes_on_later(world: World, export: Export) -> None:
+    destination = to_other(world)
+    delivery = deliver(export, world.user, destination)
+    while not delivery.carried.get("fate"):
+        nodejob.advance("delivery", delivery.pk)
+        delivery.refresh_from_db()
+    actions.cancel(delivery, "ada")
+    drive(world, delivery, "cancelled")
+    assert not (world.folder / "models" / usual_name(export)).exists()
+    again = drive(world, deliver(export, world.user, destination), "done", "failed")
+    assert again.result["bytes_skipped"] == 400
+
+
+def test_to_a_bucket_with_a_secret_that_is_in_the_env_file_alone(
+    world: World,
+    export: Export,
+    s3_server: S3,  # noqa: F811
+) -> None:
+    secrets = s3_server.env()
+    settings = {k: v for k, v in s3_server.target("site").items() if k != "kind"}
+    kept = places.save(Destination(name="bucket", kind="s3"), settings, secrets, world.user)
+    delivery = deliver(export, world.user, kept)
+    done = drive(world, delivery, "done", "failed")
+    assert (done.state, done.reason_text) == ("done", "finished")
+    assert "SHA256SUMS" in "".join(s3_server.requests())
+    job = Path(done.folder.path)
+    assert not (job / "env").exists()
+    texts = [path.read_text(errors="replace") for path in job.rglob("*") if path.is_file()]
+    texts += [command for host in world.hosts for command in host.commands]
+    texts += [str(row) for row in Event.objects.values_list("data", flat=True)]
+    texts += [str(row) for model in (Delivery, Destination) for row in model.objects.values()]
+    assert not [secret for secret in secrets.values() for text in texts if secret in text]

@@ -1,0 +1,1 @@
+"""A ready export sent elsewhere: destinations, and the deliveries that bring it there."""

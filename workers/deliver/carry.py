@@ -1,0 +1,161 @@
+"""An export carried to another node, through the worker: each step compares or copies one file.
+
+Files come into `<folder>.delivery/new`, beside the place, and get its name in one rename when all are there with their
+hashes. What another try left there and is whole is not sent again. `Delivery.carried` says how far it is, so that a
+worker may die anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+
+from training.spec.faults import Reason
+from webapp.deliveries.actions import source_of
+from webapp.deliveries.models import Delivery
+from webapp.fleet.ssh import Endpoint, Host, connect
+
+from ..end.ending import End
+from ..nodejob import heed
+from . import remote
+from .contents import SUMS, File, files_of, sums_of
+from .telling import Telling
+
+What = tuple[str, str, bool, list[File], dict[str, Any]]
+Step = Callable[["Carry"], Coroutine[Any, Any, None]]
+
+
+@dataclass
+class Carry:
+    """One step of a delivery, with all that it needs to know. `state`: what Delivery.carried becomes."""
+
+    source: str
+    folder: str
+    replace: bool
+    files: list[File]
+    state: dict[str, Any]
+    telling: Telling
+    giver: Host
+    taker: Host
+
+    @property
+    def work(self) -> str:
+        return remote.work_of(self.folder)
+
+    @property
+    def fate(self) -> dict[str, str]:
+        """By name: same, sent or skipped."""
+        found: dict[str, str] = self.state.setdefault("fate", {})
+        return found
+
+    @property
+    def next(self) -> File | None:
+        return next((file for file in self.files if file.name not in self.fate), None)
+
+    def bytes(self, *fates: str) -> int:
+        return sum(file.size for file in self.files if self.fate.get(file.name) in fates)
+
+
+def step(job: Delivery) -> float:
+    """Do the next step of `job`; it is over when job.result is there."""
+    if job.to_node is None or job.node is None:
+        raise ValueError(f"{job} goes to no other node")
+    ends = Endpoint.of(job.node), Endpoint.of(job.to_node)
+    files = files_of(job.export.files)
+    what = (source_of(job.export), str(job.target["folder"]), job.replace, files, dict(job.carried))
+    async_to_sync(heed.unless_cancelled)(job, _connected(job, ends, what))
+    return 0.0  # where it was broken off the next look cancels
+
+
+async def _connected(job: Delivery, ends: tuple[Endpoint, Endpoint], what: What) -> None:
+    async with AsyncExitStack() as stack:
+        giver, taker = [await stack.enter_async_context(connect(end)) for end in ends]
+        carry = Carry(*what, Telling(job, what[3]), giver, taker)
+        await STAGES[carry.state.get("stage", "")](carry)
+        await carry.telling.keep(carry.state)
+
+
+async def _begin(carry: Carry) -> None:
+    """Look at the place: whole folders are compared, others refused unless they may be replaced."""
+    await remote.check_parent(carry.taker, carry.folder)
+    there = set(await remote.names(carry.taker, carry.folder))
+    if there and there == {file.name for file in carry.files}:
+        carry.state["stage"] = "compare"
+        return
+    if there and not carry.replace:
+        raise _other(carry)
+    carry.state["stage"] = "fill"
+    await remote.check_room(carry.taker, carry.folder, sum(file.size for file in carry.files))
+
+
+async def _compare(carry: Carry) -> None:
+    """Compare one file of a folder that has all the names; all the same means that nothing is to be done."""
+    file = carry.next
+    if file is None:
+        carry.state["result"] = _result(carry) | {"already": True, "bytes_skipped": carry.bytes("same")}
+        return
+    await carry.telling.progress("verify", carry.bytes("same"))
+    if await remote.is_whole(carry.taker, f"{carry.folder}/{file.name}", file):
+        carry.fate[file.name] = "same"
+        return
+    if not carry.replace:
+        raise _other(carry)
+    carry.state.update(stage="fill", fate={})
+
+
+async def _fill(carry: Carry) -> None:
+    """Bring one file, unless an earlier try has; when none is missing, the folder gets its name."""
+    file = carry.next
+    if file is None:
+        carry.state["stage"] = "swap"
+        return
+    path, before = f"{carry.work}/new/{file.name}", carry.bytes("sent", "skipped")
+    await carry.telling.progress("send", before)
+    if await remote.is_whole(carry.taker, path, file):
+        carry.fate[file.name] = "skipped"
+        return
+    if before == 0:
+        await carry.taker.put_text(f"{carry.work}/{remote.MARK}", "")
+    if file.name == SUMS:
+        await carry.taker.put_text(path, sums_of(carry.files))
+    else:
+        blocks = carry.giver.read_range(f"{carry.source}/{file.name}")
+        await remote.receive(carry.taker, path, file, carry.telling.counted(blocks, before))
+    carry.fate[file.name] = "sent"
+
+
+async def _swap(carry: Carry) -> None:
+    """Give the folder its name. Done again after a kill, it finds what is left to do."""
+    waits = await carry.taker.exists(f"{carry.work}/new")
+    if waits and not carry.replace and await remote.names(carry.taker, carry.folder):
+        raise _other(carry)  # it came there meanwhile
+    replaced = await remote.take_place(carry.taker, carry.folder)
+    carry.state["result"] = _result(carry) | {
+        "bytes_sent": carry.bytes("sent"),
+        "bytes_skipped": carry.bytes("skipped"),
+        "replaced": replaced,
+    }
+
+
+def _result(carry: Carry) -> dict[str, Any]:
+    return {
+        "where": carry.folder,
+        "url": "",
+        "files": [vars(file) for file in carry.files],
+        "bytes_sent": 0,
+        "already": False,
+        "replaced": False,
+        "note": "it was there already" if carry.state.get("stage") == "compare" else "",
+    }
+
+
+def _other(carry: Carry) -> End:
+    why = f"{carry.taker.name}: {carry.folder} is there and holds other content"
+    return End(Reason.DESTINATION, f"{why}; choose another name, or ask for it to be replaced")
+
+
+STAGES: dict[str, Step] = {"": _begin, "compare": _compare, "fill": _fill, "swap": _swap}
