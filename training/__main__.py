@@ -16,7 +16,7 @@ COMMANDS = {
     "answer": ("training.answer.cli:main", "let models answer prompts, side by side"),
     "plan-export": ("training.export.planning:main", "say what an export will be, and why not, without writing it"),
     "deliver": ("training.deliver.cli:main", "bring a proven export to a folder, to S3 or to a hub"),
-    "serve": ("training.serving.cli:main", "say how an exported folder is served with transformers, vLLM, Ollama"),
+    "serving": ("training.serving.cli:main", "say how an exported folder is served with transformers, vLLM, Ollama"),
     "preflight": ("training.preflight:main", "say whether this node can train"),
     "checkpoint": ("training.saving.cli:main", "list, pin, unpin or delete an attempt's checkpoints"),
     "free-port": ("training.ports:main", "name a free TCP port"),

@@ -1,4 +1,4 @@
-"""`python -m training serve FOLDER`: how an exported folder is served with transformers, vLLM and Ollama.
+"""`python -m training serving FOLDER`: how an exported folder is served with transformers, vLLM and Ollama.
 
 Prints the exact lines; starts nothing.
 """
@@ -19,7 +19,7 @@ NO_CONFIG = "it holds neither config.json nor adapter_config.json: name the fold
 
 def main(argv: list[str]) -> int:
     """Print the hints for the folder argv[0]; 1 where it is no export."""
-    parser = argparse.ArgumentParser(prog="python -m training serve", description="Say how an export is served.")
+    parser = argparse.ArgumentParser(prog="python -m training serving", description="Say how an export is served.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--name", help="name to serve it under [the folder's]")
     options = parser.parse_args(argv)

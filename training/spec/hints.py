@@ -185,6 +185,6 @@ def _template_note(exported: Exported) -> str:
         return "TEMPLATE writes chats as the model's own chat template does."
     known = "" if exported.architecture else f" It converts {', '.join(sorted(OLLAMA))}."
     return (
-        "Without TEMPLATE, Ollama takes the one of its own that is most like the model's; `python -m training serve`"
+        "Without TEMPLATE, Ollama takes the one of its own that is most like the model's; `python -m training serving`"
         f" with the folder derives one where that can be done.{known}"
     )
