@@ -20,6 +20,7 @@ from webapp.runs.live import batch
 from webapp.runs.models import Checkpoint, CheckpointCopy, Event, Export, Run
 from webapp.runs.shelf import doom
 from webapp.runs.shelf.places import PRIVATE, SHARED, disk, places
+from webapp.runs.shelf.room import rooms
 from webapp.runs.shelf.rows import of_run
 from webapp.runs.shelf.totals import Totals
 from webapp.runs.states import ExportState, RunState
@@ -382,3 +383,52 @@ def test_what_stays_and_what_goes_is_seen_beforehand(page: Client, world: World)
     assert "by the rule: older than the newest 2" in text_of(page.get(f"/runs/{feed.run.pk}/part/checkpoints"))
     feed.end(RunState.STOPPED, reason=Reason.STOPPED)
     assert {row.fate for row in of_run(feed.run) if not row.checkpoint.deleted_at} == {""}
+
+
+def test_a_plan_of_a_deleted_checkpoint_is_not_started(world: World, stopped: Feed) -> None:
+    planned = actions.plan(stopped.run, world.user, at(stopped.run, 4))
+    actions.delete_checkpoints(stopped.run, [at(stopped.run, 4)], "ada")
+    with pytest.raises(Refused, match="being deleted"):
+        actions.start(planned, "ada")
+
+
+def test_a_disk_that_will_be_full_is_told_with_the_step(page: Client, world: World) -> None:
+    feed = world.running(checkpoints={"every_steps": 2, "keep": 3})
+    feed.started()
+    address = f"/runs/{feed.run.pk}/part/checkpoints"
+    assert 'data-testid="room"' not in text_of(page.get(address))  # nobody has seen the disk, or the model
+    for rank, free in enumerate((10_000, 900)):
+        feed.write(f"node@{rank}", ("sample", None, {"disk_free": free, "disk_total": 20_000}))
+    feed.metrics(3.0, 2.5)
+    feed.checkpoint(2)
+    assert [(r.node, r.outlook.fits, r.outlook.full_at) for r in rooms(feed.run)] == [
+        ("alpha", True, 0),
+        ("beta", False, 6),
+    ]
+    text = text_of(page.get(address))
+    assert "⚠ beta: full after step 4: at most 4 at once" in text
+    assert "With 12 steps these stay: 8, 10, 12 (newest 3)" in text
+    feed.end(RunState.STOPPED, reason=Reason.STOPPED)
+    assert rooms(feed.run) == []
+
+
+def test_a_new_run_s_room_is_seen_before_it_is_made(page: Client, world: World) -> None:
+    """From the model's shape, as a node told at an earlier launch, and from the disks of the nodes' checks."""
+    opened = page.get("/runs/new/").context["form"]
+    form = {"name": "n", "preset": opened.preset, "model": world.model.pk, "dataset": world.version.pk}
+    form |= {"cluster": world.cluster.pk, "editor": "form", "yaml": opened.text, **opened.fields}
+    assert "shows once a node has looked at the model" in text_of(page.post("/runs/new/panel", form))
+    shape = {"parameters": 5_000_000, "tensors": 40, "tied": 0, "layers": []}
+    feed = world.running()
+    feed.run.attempt.placements.update(facts={"check": {"model_shape": shape}})
+    for node, free in zip(world.nodes, (10**9, 10**7), strict=True):
+        node.facts, node.checked_at = {"disk_free": free, "disk_total": 10**10}, timezone.now()
+        node.save()
+    text = text_of(page.post("/runs/new/panel", form))
+    assert "⚠ beta: no room for the first one: at most" in text
+    assert "its size is an estimate (its disk was looked at" in text
+    assert rooms(feed.run) == []  # no sample has told its disks
+    feed.write("node@0", ("sample", None, {"disk_free": 10**9}))
+    (alpha,) = rooms(feed.run)
+    assert (alpha.estimated, alpha.outlook.fits) == (True, True)
+    assert 30_000_000 < alpha.outlook.need // alpha.outlook.most < 31_000_000  # half of 12 bytes a parameter

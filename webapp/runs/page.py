@@ -20,7 +20,7 @@ from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .shelf import acts as shelf_acts
-from .shelf import rows
+from .shelf import room, rows
 from .shelf.fates import kept
 from .states import ON_NODES, RunState
 from .waiting import ahead_of
@@ -158,7 +158,12 @@ def _node_memory(placement: Placement) -> NodeMemory | None:
 
 
 def checkpoints(run: Run) -> Context:
-    return {"rows": rows.of_run(run), "can_resume": run.can_resume, "kept": kept(run)}
+    return {
+        "rows": rows.of_run(run),
+        "can_resume": run.can_resume,
+        "kept": kept(run),
+        "room": room.tightest(room.rooms(run)),
+    }
 
 
 def exports(run: Run) -> Context:

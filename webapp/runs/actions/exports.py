@@ -87,6 +87,7 @@ def start(export: Export, actor: str) -> Export:
         return export
     if export.has_ended or export.cancel_asked_at:
         raise Refused([Problem("state", f"the plan was let go: it is {export.state}", "Plan the export again.")])
+    check_checkpoint(export.run, export.checkpoint)  # a plan holds nothing: it may have been deleted since
     foretold = export.foretold
     fresh = export.planned_at is not None and export.planned_at > timezone.now() - FRESH
     if export.state == ExportState.PLANNED and foretold and fresh and foretold.problems:

@@ -69,7 +69,9 @@ def _metrics(rows: Sequence[Checkpoint], run: Run) -> Metrics:
 
 def _held(rows: Sequence[Checkpoint]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
-    living = Export.objects.filter(checkpoint__in=rows).exclude(state__in=EXPORT_STATES.ended).order_by("pk")
+    living = (
+        Export.objects.filter(checkpoint__in=rows, waits=False).exclude(state__in=EXPORT_STATES.ended).order_by("pk")
+    )
     for key, checkpoint in living.values_list("pk", "checkpoint_id"):
         found[checkpoint].append(key)
     return found

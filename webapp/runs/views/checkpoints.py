@@ -17,7 +17,7 @@ from webapp.show import size
 
 from .. import actions
 from ..models import Checkpoint, Run
-from ..shelf import doom, rows
+from ..shelf import doom, room, rows
 from ..shelf.fates import kept
 from .find import get_run
 
@@ -27,7 +27,13 @@ from .find import get_run
 def checkpoints(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run(run_id)
     found = rows.of_run(run)
-    context = {"run": run, "rows": found, "superfluous": len(doom.superfluous(run)), "kept": kept(run)}
+    context = {
+        "run": run,
+        "rows": found,
+        "superfluous": len(doom.superfluous(run)),
+        "kept": kept(run),
+        "room": room.tightest(room.rooms(run)),
+    }
     return render(request, "runs/checkpoints.html", context)
 
 

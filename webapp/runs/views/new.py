@@ -27,6 +27,7 @@ from ..form_fields import common, groups
 from ..forms import RunForm
 from ..models import ModelSource, Run
 from ..rates import RateCurve, rate_curve
+from ..shelf.room import Room, beforehand, tightest
 from .find import get_run
 
 
@@ -96,6 +97,7 @@ class Forecast:
     rows: int = 0
     number: int = 0
     differs: list[tuple[str, Any, Any]] = field(default_factory=list)
+    room: Room | None = None
 
     @property
     def rows_a_step(self) -> int:
@@ -132,7 +134,10 @@ def forecast(form: RunForm) -> Forecast:
     number = (newest or 0) + 1
     files = planned(recipe, actions.target_of(order), slots, run=number)
     ranks = sum(slot.processes for slot in slots)
-    return Forecast([], recipe, files, ranks, len(slots), order.dataset.rows, number, _differences(form, recipe))
+    steps = total_steps(recipe, rows=order.dataset.rows, ranks=ranks)
+    room = tightest(beforehand(order.model, recipe, order.cluster, steps))
+    differs = _differences(form, recipe)
+    return Forecast([], recipe, files, ranks, len(slots), order.dataset.rows, number, differs, room)
 
 
 def _differences(form: RunForm, recipe: Recipe) -> list[tuple[str, Any, Any]]:
