@@ -19,9 +19,10 @@ from tests.training.test_lora_parts import llama
 from training.adapters.names import CONFIG
 from training.adapters.stored import config_text
 from training.adapters.wrap import adapt
-from training.export import cli, flat
+from training.export import cli, flat, prove_streamed
 from training.export.blueprint import blueprint, load_config
 from training.export.manifest import MODEL_FOLDER
+from training.export.sheet import Sheet
 from training.export.source import names, open_source
 from training.spec.events import Event, parse
 from training.spec.job import ExportJob
@@ -76,13 +77,13 @@ def logits(model: torch.nn.Module) -> torch.Tensor:
     return found
 
 
-CHECKS = {"load": True, "forward": True, "compare": True, "tokenizer": True}
+CHECKS = dict.fromkeys(("keys", "index", "load", "forward", "compare", "tokenizer"), True)
 
 
 @pytest.mark.ranks
 def test_a_merged_model_is_one_like_any_other(merged: Exported, attempts: Attempts) -> None:
     assert merged.told[-1].data["reason"] == "completed", merged.told[-1].data
-    assert merged.checks() == CHECKS
+    assert merged.checks() == CHECKS | {"generation": True}
     assert len(list(merged.folder.glob("*.safetensors"))) > 1, "the limit of a file is kept"
     base = load_file(attempts.model / "model.safetensors")
     ours = merged.tensors()
@@ -204,11 +205,13 @@ def test_a_model_larger_than_memory_is_compared_without_loading_it(tmp_path: Pat
     written = {name: torch.cat(list(source.blocks(name))).float() for name in names(job, plan, source)}
     save(tmp_path, written)
     assert flat.headers_differ(job, tmp_path / "flat") == []
-    assert flat.contents_differ(job, tmp_path / "flat") == []
+    assert flat.contents(job, tmp_path / "flat") == (set(), set())
+    difference, why = prove_streamed.weights(job, tmp_path / "flat", 0, Sheet())
+    assert (difference, bool(why)) == ((0.0, False) if choice == "merged" else (None, True))
     odd = sorted(written)[-1]
     written[odd] = written[odd] + 1
     save(tmp_path, written)
-    assert flat.contents_differ(job, tmp_path / "flat") == [odd]
+    assert flat.contents(job, tmp_path / "flat") == ({odd}, set())
 
 
 def save(folder: Path, tensors: dict[str, torch.Tensor]) -> None:

@@ -1,82 +1,107 @@
 """The proof of an export, run in a fresh process: `python -m training.export.prove <request.json> <result.json>`.
 
-The request is {job, folder, bytes, memory}. The checks, in order:
-load       AutoModelForCausalLM.from_pretrained finds no missing, unexpected or mismatched key; dtype as chosen
-forward    one forward pass gives finite logits
-compare    the same pass with the checkpoint's own tensors, loaded by torch.distributed.checkpoint, gives the same
-tokenizer  encodes, decodes and renders a chat like the base model's, with the chat template that was trained with
-A model larger than memory is not loaded; these two stand in for the first three:
-headers    names, shapes and dtypes in the files are as the config has them
-contents   every value in the files is the checkpoint's, converted
-An adapter's run has its own first three: see prove_adapter.
-The result is {checks: [{name, passed, detail}], largest_difference, not_compared}. Only one copy of the model is ever
-in memory: the second set of weights is loaded into the place of the first.
+The request is {job, folder, bytes, memory}. The checks, in order; the first two are prove_files's, the last
+prove_words's:
+keys, index
+load        AutoModelForCausalLM.from_pretrained finds no missing, unexpected or mismatched key; dtype as chosen
+forward     one forward pass gives finite logits
+finite      every value is finite
+contents    every value is the checkpoint's, converted
+compare     the same pass with the checkpoint's own tensors, loaded by torch.distributed.checkpoint and converted, gives
+            the same
+masters     where they are of another dtype: how far the logits are from those of the checkpoint's own numbers
+tokenizer, generation
+A model larger than memory has prove_streamed's in their place, an adapter's run prove_adapter's.
+The result is {checks: [{name, passed, detail}], how, largest_difference, not_compared, loads_in}. Only one copy of the
+model is ever in memory: the second set of weights is loaded into the place of the first.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed.checkpoint as dcp
-from transformers import AutoTokenizer
 
 from ..spec.job import ExportJob
-from . import flat
-from .companions import load_tokenizer
+from . import flat, older, prove_files, prove_streamed, prove_words
+from .handed import CONFIG
 from .manifest import MODEL_FOLDER
 from .sheet import TOKENS, Sheet, load_exported, logits
+from .weights import finite
+from .written import WrittenTensors
 
-TEXT = "def add(a, b):\n    return a + b  # 2 + 2 = 4, naïve café\n"
-CHAT = [{"role": "user", "content": "What is 2 + 2?"}, {"role": "assistant", "content": "4"}]
 SLACK = 4  # units in the last place of the largest logit
 
 
 def main(argv: list[str]) -> int:
     """Run all checks and write the result; 0 means that it was written, not that they passed."""
     request = json.loads(Path(argv[0]).read_text("utf-8"))
-    job = ExportJob.model_validate(request["job"])
+    job, folder = ExportJob.model_validate(request["job"]), Path(request["folder"])
     sheet = Sheet()
-    result: dict[str, Any] = {"largest_difference": None, "not_compared": ""}
-    if request["bytes"] > request["memory"]:
-        result["not_compared"] = (
-            f"the model takes {request['bytes']:,} bytes of memory and {request['memory']:,} are available"
-        )
-        _flat(job, Path(request["folder"]), sheet)
-    else:
-        result["largest_difference"] = _weights(job, Path(request["folder"]), sheet)
-    _tokenizer(job, Path(request["folder"]), sheet)
+    found = _weights(job, folder, request, sheet) if prove_files.check(job, folder, sheet) else {}
+    prove_words.check(job, folder, sheet)
+    result = {"how": "", "largest_difference": None, "not_compared": "", "loads_in": oldest(folder)} | found
     Path(argv[1]).write_text(json.dumps(result | {"checks": sheet.checks}), "utf-8")
     return 0
 
 
-def _weights(job: ExportJob, folder: Path, sheet: Sheet) -> float | None:
-    """Run load, forward and compare; return the largest difference of a logit, None where it didn't come to that."""
-    if job.adapter != "none":
-        from . import prove_adapter  # PEFT is only needed here
+def oldest(folder: Path) -> str:
+    """Return in which versions this model has been shown to load; empty where nobody has looked."""
+    path = folder / CONFIG
+    names = json.loads(path.read_text("utf-8")).get("architectures") if path.exists() else None
+    version = older.OLDEST.get(names[0]) if names else None
+    return f"transformers >= {version}" if version else ""
 
-        return prove_adapter.weights(job, folder, sheet)
+
+def _weights(job: ExportJob, folder: Path, request: dict[str, Any], sheet: Sheet) -> dict[str, Any]:
+    """Run the checks of the numbers, and return what they say beyond that."""
+    size, memory = int(request["bytes"]), int(request["memory"])
+    if size > memory:
+        difference, why = prove_streamed.weights(job, folder, memory, sheet)
+        room = f"the model takes {size:,} bytes of memory and {memory:,} are available"
+        how = "streamed" if difference is not None else "flat"
+        return {"how": how, "largest_difference": difference, "not_compared": f"{room}; {why}" if why else ""}
+    if job.adapter == "none":
+        return {"how": "loaded", "largest_difference": _loaded(job, folder, memory, sheet)}
+    from . import prove_adapter  # PEFT is only needed here
+
+    return {"how": "loaded", "largest_difference": prove_adapter.weights(job, folder, sheet)}
+
+
+def _loaded(job: ExportJob, folder: Path, memory: int, sheet: Sheet) -> float | None:
+    """Run load, forward, finite, compare and masters; return the largest difference of a logit, if it came to that."""
     model = load_exported(job, folder, sheet)
     if model is None:
         return None
     exported = logits(model)
-    finite = bool(torch.isfinite(exported).all())
-    if not sheet.add("forward", finite, f"{TOKENS} tokens, logits {'finite' if finite else 'not finite'}"):
+    right = bool(torch.isfinite(exported).all())
+    if not sheet.add("forward", right, f"{TOKENS} tokens, logits {'finite' if right else 'not finite'}"):
         return None
+    bad = [name for name, tensor in model.state_dict().items() if not finite(tensor)]
+    sheet.add("finite", not bad, f"not finite: {flat.listed(bad)}" if bad else "every value is finite")
+    before = _hashes(model)
     _load_checkpoint(model, Path(job.checkpoint))
-    return _compare(exported, logits(model), model.dtype, sheet)
+    differ = [name for name, found in _hashes(model).items() if found != before[name]]
+    said = f"differ: {flat.listed(differ)}" if differ else f"every value of {len(before)} tensors is the checkpoint's"
+    sheet.add("contents", not differ, said)
+    difference = _compare(job, exported, logits(model), sheet, equal=not differ)
+    _masters(job, folder, model, exported, memory, sheet)
+    return difference
 
 
-def _flat(job: ExportJob, folder: Path, sheet: Sheet) -> None:
-    """Run headers and contents, for a model larger than memory."""
-    differ = flat.headers_differ(job, folder)
-    if not sheet.add("headers", not differ, f"differ: {flat.listed(differ)}" if differ else "as the config has them"):
-        return
-    differ = flat.contents_differ(job, folder)
-    sheet.add("contents", not differ, f"differ: {flat.listed(differ)}" if differ else "each equals the checkpoint's")
+def _hashes(model: Any) -> dict[str, str]:
+    """Return the hash of each tensor's bytes; a forward pass of a few tokens has no use for most of an embedding."""
+    state = model.state_dict()
+    views = {n: t.contiguous().reshape(-1).view(torch.uint8).numpy() for n, t in state.items() if t.numel()}
+    with ThreadPoolExecutor(2) as pool:  # hashing lets go of Python's lock
+        return dict(zip(views, pool.map(lambda view: hashlib.sha256(view).hexdigest(), views.values()), strict=True))
 
 
 def _load_checkpoint(model: Any, checkpoint: Path) -> None:
@@ -88,43 +113,31 @@ def _load_checkpoint(model: Any, checkpoint: Path) -> None:
     dcp.load({"model": state}, checkpoint_id=checkpoint / MODEL_FOLDER, no_dist=True)
 
 
-def _compare(exported: torch.Tensor, reference: torch.Tensor, dtype: torch.dtype, sheet: Sheet) -> float:
+def _compare(job: ExportJob, exported: torch.Tensor, reference: torch.Tensor, sheet: Sheet, *, equal: bool) -> float:
+    """Compare; equal numbers give equal logits, but for the last places where a library's kernels don't care."""
     difference = float((exported - reference).abs().max())
-    allowed = SLACK * torch.finfo(dtype).eps * float(exported.abs().max())
-    detail = f"largest difference of a logit to the checkpoint's own: {difference:g} (allowed: {allowed:g})"
-    sheet.add("compare", difference <= allowed, detail)  # NaN is not <= anything
+    rounding = SLACK * torch.finfo(getattr(torch, job.dtype)).eps * float(exported.abs().max())
+    allowed = rounding if equal else 0.0
+    text = f"largest difference of a logit to the checkpoint's own, converted to {job.dtype}: {difference:g}"
+    sheet.add("compare", difference <= allowed, f"{text} (allowed: {allowed:g})")  # NaN is not <= anything
     return difference
 
 
-def _tokenizer(job: ExportJob, folder: Path, sheet: Sheet) -> None:
-    base = load_tokenizer(job)
-    ours = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=job.trust_remote_code)
-    seen, wanted = _behaviour(ours), _behaviour(base)
-    differ = [name for name, value in wanted.items() if seen[name] != value]
-    exact = "exactly" if seen["decoded"] == TEXT else "as the base model's does, which is not exactly"
-    detail = f"differs from the base model's in {', '.join(differ)}" if differ else f"gives a text back {exact}"
-    chat = "with a chat template" if seen["template"] else "without a chat template"
-    if job.template:
-        chat = "with the chat template that was trained with"
-    sheet.add("tokenizer", not differ, f"{detail}; {chat}")
-
-
-def _behaviour(tokenizer: Any) -> dict[str, Any]:
-    ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
-    return {
-        "ids": ids,
-        "decoded": tokenizer.decode(ids),
-        "special tokens": tokenizer.special_tokens_map,
-        "chat": _rendered(tokenizer) if tokenizer.chat_template else "",
-        "template": tokenizer.chat_template,
-    }
-
-
-def _rendered(tokenizer: Any) -> str:
-    try:
-        return str(tokenizer.apply_chat_template(CHAT, tokenize=False))
-    except Exception as error:  # noqa: BLE001  a template is a program of its own, which may want other turns
-        return f"refused: {error}"
+def _masters(job: ExportJob, folder: Path, model: Any, exported: torch.Tensor, memory: int, sheet: Sheet) -> None:
+    """Say what the conversion did: a figure to look at, not one to fail by."""
+    size = 4 * sum(prod(entry.shape) for entry in WrittenTensors(folder).tensors.values())
+    if job.dtype == "float32" or size > memory:
+        return
+    model.float()
+    _load_checkpoint(model, Path(job.checkpoint))
+    whole = logits(model)
+    difference = float((exported - whole).abs().max())
+    same = int((exported.argmax(-1) == whole.argmax(-1)).sum())
+    text = (
+        f"largest difference of a logit to the checkpoint's own numbers in fp32: {difference:g}, of logits up to"
+        f" {float(whole.abs().max()):g}; the likeliest next token is the same at {same} of {TOKENS} places"
+    )
+    sheet.add("masters", bool(torch.isfinite(whole).all()), text)
 
 
 if __name__ == "__main__":

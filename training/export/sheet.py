@@ -40,10 +40,14 @@ def load_exported(job: ExportJob, folder: Path, sheet: Sheet) -> Any:
     return model.eval() if sheet.add("load", not wrong and dtypes == {job.dtype}, detail) else None
 
 
+def probe_ids(rows: int) -> torch.Tensor:
+    """Return the tokens of the forward passes, of a vocabulary of so many."""
+    return (torch.arange(TOKENS) * 7919 + 1) % rows
+
+
 def logits(model: Any) -> torch.Tensor:
     """Return the logits (1, TOKENS, vocabulary) of one forward pass, in fp32."""
-    rows = model.get_input_embeddings().weight.shape[0]
-    ids = (torch.arange(TOKENS) * 7919 + 1) % rows
+    ids = probe_ids(model.get_input_embeddings().weight.shape[0])
     with torch.inference_mode():
-        out: torch.Tensor = model(ids[None]).logits
+        out: torch.Tensor = model(ids[None], use_cache=False).logits
     return out.float()

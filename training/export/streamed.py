@@ -10,8 +10,7 @@ Each tensor's hash is taken on the way: two passes, of what was exported and of 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -22,51 +21,11 @@ from torch.overrides import TorchFunctionMode
 from transformers import AutoModelForCausalLM
 
 from .blueprint import Blueprint
-from .sheet import LOGITS, probe_ids
+from .sheet import probe_ids
+from .weights import Weights
 
-ROWS_OF = 1 << 22  # numbers in a block of rows
 LARGE = 1 << 16  # numbers; what is smaller may lie in memory while the model is made
 Names = dict[int, str]
-
-
-class Weights:
-    """Tensors by the names they are stored under, from front to back in the same blocks whoever holds them.
-
-    `read`: yields a tensor as consecutive rows, in blocks as they come. `shapes`: by name. `most`: bytes that one
-    tensor may take in memory.
-    """
-
-    def __init__(self, read: Callable[[str], Iterable[torch.Tensor]], shapes: dict[str, tuple[int, ...]], most: int):
-        self.read, self.shapes, self.most = read, shapes, most
-        self.hashes: dict[str, str] = {}
-        self.not_finite: set[str] = set()
-
-    def blocks(self, name: str) -> Iterator[torch.Tensor]:
-        """Yield blocks of the tensor's rows, all but the last of one size; one without rows as it is."""
-        shape = self.shapes[name]
-        rows = max(1, ROWS_OF // max(1, prod(shape[1:]))) if shape else 1
-        digest = hashlib.sha256()
-        for block in _regrouped(self.read(name), rows) if shape else self.read(name):
-            digest.update(memoryview(block.contiguous().reshape(-1).view(torch.uint8).numpy()))
-            if block.is_floating_point() and not all(map(torch.isfinite, torch.aminmax(block))):
-                self.not_finite.add(name)
-            yield block
-        self.hashes[name] = digest.hexdigest()
-
-    def whole(self, name: str) -> torch.Tensor:
-        """Return all of a tensor; raise MemoryError where that is too much."""
-        size = 4 * prod(self.shapes[name])
-        if size > self.most:
-            raise MemoryError(f"{name} is needed whole, which takes {size:,} bytes")
-        blocks = list(self.blocks(name))
-        return torch.cat(blocks) if self.shapes[name] else blocks[0]
-
-    def finish(self, names: Iterable[str]) -> None:
-        """Read what the forward pass had no use for."""
-        for name in names:
-            if name not in self.hashes:
-                for _ in self.blocks(name):
-                    pass
 
 
 def logits(config: Any, plan: Blueprint, weights: Weights, dtype: torch.dtype, *, trust_remote_code: bool) -> Any:
@@ -84,7 +43,7 @@ def logits(config: Any, plan: Blueprint, weights: Weights, dtype: torch.dtype, *
             raise NotImplementedError(f"the buffer {name} has no values of its own")
     ids = probe_ids(plan.shapes[names[id(model.get_input_embeddings().weight)]][0])
     with torch.inference_mode(), _Streaming(names, weights):
-        return model(ids, use_cache=False, **LOGITS).logits.float()
+        return model(ids[None], use_cache=False).logits.float()
 
 
 class _Streaming(TorchFunctionMode):
@@ -100,16 +59,20 @@ class _Streaming(TorchFunctionMode):
             return func(*args, **kwargs)
         if func is functional.linear and self._name(args[1]):
             return self._linear(*args, **kwargs)
-        if func is functional.embedding and self._name(args[1]) and not any(kwargs.get(k) for k in ("max_norm",)):
+        if func is functional.embedding and self._name(args[1]) and self._plain(args, kwargs):
             return self._embedding(args[0], args[1])
         return func(*self._there(args), **self._there(kwargs))
 
     def _name(self, value: Any) -> str:
         return self.names.get(id(value), "") if isinstance(value, torch.Tensor) else ""
 
+    def _plain(self, args: Any, kwargs: Any) -> bool:
+        """Tell whether a look-up leaves the rows as they are: its fourth argument bounds their norm in place."""
+        return (args[3] if len(args) > 3 else kwargs.get("max_norm")) is None
+
     def _property(self, func: Any, args: Any) -> Any:
         """A weight says of itself what it says, but that it is on the CPU: there it is when it is used."""
-        if self._name(args[0]) and func is torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if self._name(args[0]) and func is torch.Tensor.device.__get__:
             return torch.device("cpu")
         return func(*args)
 
@@ -145,23 +108,6 @@ Tensor = torch.Tensor
 ABOUT = {Tensor.size, Tensor.dim, Tensor.numel, Tensor.is_floating_point, Tensor.stride, Tensor.__len__}
 
 
-def _regrouped(blocks: Iterable[torch.Tensor], rows: int) -> Iterator[torch.Tensor]:
-    """Yield the same rows, `rows` at a time: torch may add up in another order where a block has another size."""
-    held: list[torch.Tensor] = []
-    count = 0
-    for block in blocks:
-        while len(block):
-            taken = block[: rows - count]
-            held.append(taken)
-            count += len(taken)
-            block = block[len(taken) :]
-            if count == rows:
-                yield torch.cat(held) if len(held) > 1 else held[0]
-                held, count = [], 0
-    if held:
-        yield torch.cat(held)
-
-
 class _Unfilled(TorchFunctionMode):
     """Large tensors that are about to be filled are made on the meta device."""
 
@@ -185,9 +131,9 @@ def _on_meta() -> Iterator[None]:
         away = None if param is None else torch.nn.Parameter(param.detach().to("meta"), requires_grad=False)
         register(module, name, param if param is not None and param.is_meta else away)
 
-    torch.nn.Module.register_parameter = put  # type: ignore[method-assign]
+    torch.nn.Module.register_parameter = put
     try:
         with _Unfilled():
             yield
     finally:
-        torch.nn.Module.register_parameter = register  # type: ignore[method-assign]
+        torch.nn.Module.register_parameter = register
