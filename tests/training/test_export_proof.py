@@ -213,7 +213,7 @@ def test_one_that_cannot_be_run_so_is_compared_value_by_value_and_says_so(export
     assert passed(result) == [name for name in STREAMED if name not in ("forward", "compare")]
     assert (result["how"], result["largest_difference"]) == ("flat", None)
     assert result["not_compared"].startswith(
-        "the model takes 1,125,899,906,842,624 bytes of memory and 5 are available"
+        "the model takes 1,125,899,906,842,624 bytes of memory, more than was there"
     )
     assert "Cannot copy out of meta tensor" in result["not_compared"]
 

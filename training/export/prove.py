@@ -65,7 +65,7 @@ def _weights(job: ExportJob, folder: Path, request: dict[str, Any], sheet: Sheet
     size, memory = int(request["bytes"]), int(request["memory"])
     if size > memory:
         difference, why = prove_streamed.weights(job, folder, memory, sheet)
-        room = f"the model takes {size:,} bytes of memory and {memory:,} are available"
+        room = f"the model takes {size:,} bytes of memory, more than was there"  # how much more, no two starts agree
         how = "streamed" if difference is not None else "flat"
         return {"how": how, "largest_difference": difference, "not_compared": f"{room}; {why}" if why else ""}
     if job.adapter == "none":
