@@ -21,6 +21,7 @@ STORAGES = {
     "DoubleStorage": torch.float64, "LongStorage": torch.int64, "IntStorage": torch.int32, "ShortStorage": torch.int16,
     "CharStorage": torch.int8, "ByteStorage": torch.uint8, "BoolStorage": torch.bool,
 }  # fmt: skip
+SMALL = 1 << 20  # bytes of a description, which has a few hundred
 SIGNATURE = b"PK\x03\x04"
 
 
@@ -44,11 +45,13 @@ def locate(file: BinaryIO, size: tuple[int, ...], dtype: torch.dtype) -> int | N
     try:
         with zipfile.ZipFile(file) as archive:
             records = {info.filename.partition("/")[2]: info for info in archive.infolist()}
-            tensor = _Description(io.BytesIO(archive.read(records["data.pkl"]))).load()
-            order = archive.read(records["byteorder"]) if "byteorder" in records else b"little"
-            if order != b"little" or not _is_plain(tensor, size, dtype):
-                return None
-            return _begin(file, records[f"data/{tensor.storage.key}"], tensor.storage)
+        tensor = _Description(io.BytesIO(_read(file, records["data.pkl"]))).load()
+        order = _read(file, records["byteorder"]) if "byteorder" in records else b"little"
+        if order != b"little" or not _is_plain(tensor, size, dtype):
+            return None
+        record = records[f"data/{tensor.storage.key}"]
+        right = record.file_size == tensor.storage.count * tensor.storage.dtype.itemsize
+        return _begin(file, record) if right else None
     except (zipfile.BadZipFile, pickle.UnpicklingError, KeyError, EOFError, TypeError, ValueError, struct.error):
         return None
 
@@ -64,14 +67,22 @@ def _is_plain(tensor: Any, size: tuple[int, ...], dtype: torch.dtype) -> bool:
     return plain and all(s == t or n == 1 for s, t, n in zip(tensor.stride, reversed(strides), size, strict=True))
 
 
-def _begin(file: BinaryIO, record: zipfile.ZipInfo, storage: _Storage) -> int | None:
-    bytes_ = storage.count * storage.dtype.itemsize
-    if record.compress_type != zipfile.ZIP_STORED or record.file_size != bytes_ or record.flag_bits & 1:
-        return None
+def _read(file: BinaryIO, record: zipfile.ZipInfo) -> bytes:
+    """Return a small record. Its checksum is not looked at: it may be left out, and the file has a better one."""
+    if record.file_size > SMALL:
+        raise ValueError(f"{record.filename} has {record.file_size} bytes")
+    file.seek(_begin(file, record))
+    return file.read(record.file_size)
+
+
+def _begin(file: BinaryIO, record: zipfile.ZipInfo) -> int:
+    """Return where a record's contents begin. Raises ValueError where they are not stored as they are."""
     file.seek(record.header_offset)
     signature, *_, name, extra = LOCAL.unpack(file.read(LOCAL.size))
     named = file.read(name) == record.orig_filename.encode()
-    return record.header_offset + LOCAL.size + name + extra if signature == SIGNATURE and named else None
+    if record.compress_type != zipfile.ZIP_STORED or record.flag_bits & 1 or signature != SIGNATURE or not named:
+        raise ValueError(f"{record.filename} is not stored as it is")
+    return record.header_offset + LOCAL.size + name + extra
 
 
 class _Description(pickle.Unpickler):
