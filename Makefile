@@ -6,6 +6,8 @@
 # make bench-load     memory and time of loading a 1.1B model, four ways; 2.2 GB of disk
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
 # make bench-save     what a save costs the step: sharded, asynchronous and full, beside cp
+# make bench-export   from shards to a model's files, four ways: time and memory; 10 GB of disk
+# make prove-export   an export killed ten times goes on to the same bytes
 # make prove-resume   a run killed ten times goes on exactly
 # make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
 # make bench-watch    what being watched costs a training step
@@ -26,7 +28,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download prove-resume prove-oldest gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download bench-export prove-export prove-resume prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -83,6 +85,12 @@ bench-demo: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 
 bench-save: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.save $(BENCH_ARGS)
+
+bench-export: $(VENV)/.tests
+	@$(BIN)/python -W ignore -m tests.bench.exporting $(BENCH_ARGS)
+
+prove-export: $(VENV)/.tests
+	@$(BIN)/python -W ignore -m tests.prove.exports $(PROVE_ARGS)
 
 prove-resume: $(VENV)/.tests
 	@$(BIN)/python -m tests.prove.resume $(PROVE_ARGS)

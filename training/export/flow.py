@@ -29,7 +29,7 @@ LOADERS = 2
 SLOTS = 8
 AHEAD = 4  # parts that are loaded before they are needed
 ROOM = SLOTS * 3 * BLOCK  # bytes at most: a part is written in up to twice the bytes that it was read in
-NOTE_EVERY = 1 << 28  # bytes written between two notes of what is on the disk
+NOTE_EVERY = 1 << 27  # bytes written between two notes of what is on the disk
 PATIENCE = 0.5  # seconds between two looks for a request to stop
 
 
