@@ -8,13 +8,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from training.spec.events import Event as Line
 from training.spec.lint import Refused
 from webapp.deliveries import places
 from webapp.deliveries.actions import deliver
 from webapp.deliveries.models import Delivery, Destination
-from webapp.runs.models import Event, Export
+from webapp.runs import journal
+from webapp.runs.models import Event, Export, Stream
 
-from .rows import HOSTILE, World
+from .rows import HOSTILE, START, World
 
 SECRET = "wJalrXUtnFEMI-K7MDENG"
 S3 = {"name": "bucket", "bucket": "models", "region": "eu-central-1", "prefix": "site", "part_megabytes": 32}
@@ -61,7 +63,7 @@ def test_a_destination_is_made_and_its_secret_is_never_shown(page: Client, world
     assert SECRET not in str(Destination.objects.values().get())
 
 
-def test_a_secret_is_kept_replaced_and_forgotten(page: Client, bucket: Destination) -> None:
+def test_a_secret_is_kept_replaced_and_forgotten(page: Client, export: Export, bucket: Destination) -> None:
     edit = f"/deliveries/destinations/{bucket.pk}/"
     page.post(edit, S3 | {"prefix": "elsewhere"})
     bucket.refresh_from_db()
@@ -73,6 +75,7 @@ def test_a_secret_is_kept_replaced_and_forgotten(page: Client, bucket: Destinati
     bucket.refresh_from_db()
     assert (bucket.secrets, bucket.sealed_secrets) == ({}, "")
     assert "missing" in page.get("/deliveries/destinations/").content.decode()
+    assert "its secret is missing" in run_page(page, export)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +126,27 @@ def test_it_is_sent_shown_and_cancelled(page: Client, world: World, export: Expo
     answer = page.post(f"/deliveries/{delivery.pk}/cancel", {"back": "https://evil.example/"})
     assert answer.headers["Location"].startswith("/runs/")
     assert "being cancelled" in run_page(page, export)
+
+
+def test_progress_comes_from_the_node_s_lines_with_the_time_left(
+    page: Client, export: Export, bucket: Destination, world: World
+) -> None:
+    delivery = deliver(export, world.user, bucket)
+    Delivery.objects.update(state="running")
+    stream = Stream.objects.create(
+        attempt=delivery.attempt, node=world.nodes[0], source=f"delivery@{delivery.pk}", path="/x",
+        job_kind="delivery", job_id=delivery.pk,
+    )  # fmt: skip
+    progress = [Line(i, START + i, "progress", None, {"phase": "send", "done": 10 * i, "total": 100}) for i in (1, 4)]
+    journal.record(stream, progress, 9)
+    text = page.get(f"/deliveries/exports/{export.pk}/part").content.decode()
+    assert "40 B of 100 B" in text
+    assert "about 6 s left" in text
+    facts = {"where": "s3://x", "files": [], "bytes_sent": 5, "bytes_skipped": 0}
+    journal.record(stream, [Line(5, START, "delivered", None, facts | {"bytes_sent": -1})], 10)
+    assert Delivery.objects.get().result == {}
+    journal.record(stream, [Line(6, START, "delivered", None, facts | {"more": "left out"})], 11)
+    assert Delivery.objects.get().result == facts
 
 
 def test_what_a_node_said_of_it_is_shown_as_text(page: Client, export: Export, bucket: Destination) -> None:

@@ -21,7 +21,11 @@ TARGETS: dict[str, type[PathTarget | S3Target | HubTarget]] = {
     "s3": S3Target,
     "hub": HubTarget,
 }
-LABELS = {"path_style": "Bucket in the path", "insecure": "Allow plain http anywhere"}
+LABELS = {
+    "path_style": "Bucket in the path",
+    "insecure": "Allow plain http anywhere",
+    "part_megabytes": "Size of a part, in MB",
+}
 HELP = {
     "folder": "Absolute path on the node, which must be there. Each export gets a folder of its own in it.",
     "prefix": "What the objects' names begin with; each export gets a prefix of its own below it.",
@@ -34,7 +38,7 @@ class _Fields(forms.ModelForm):
     kind = ""
 
     def __init__(self, data: Any = None, *, instance: Destination) -> None:
-        super().__init__(data, instance=instance, initial=dict(instance.settings))
+        super().__init__(data, instance=instance, initial={**instance.settings, "node": instance.node_id})
         for name in instance.secret_names:
             self.fields[name].required = False
             self.fields[name].help_text = "There is one; enter another to replace it."

@@ -23,7 +23,7 @@ def context(export: Export, user: AbstractBaseUser | AnonymousUser) -> dict[str,
     return {
         "export": export,
         "shown": [(row, None if row.has_ended else time_left(row)) for row in rows[:SHOWN]],
-        "destinations": Destination.objects.all() if ready else [],
+        "destinations": Destination.objects.select_related("node") if ready else [],
         "can_send": ready,
         "may_name_a_folder": getattr(user, "is_staff", False),
         "usual_name": usual_name(export) if ready else "",

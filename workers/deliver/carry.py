@@ -125,6 +125,9 @@ async def _fill(carry: Carry) -> None:
     else:
         blocks = carry.giver.read_range(f"{carry.source}/{file.name}")
         await remote.receive(carry.taker, path, file, carry.telling.counted(blocks, before))
+    if not await remote.is_whole(carry.taker, path, file):
+        why = f"{carry.taker.name}: {file.name} was read back with other contents"
+        raise End(Reason.DESTINATION, f"{why}; look at that disk")
     carry.fate[file.name] = "sent"
 
 

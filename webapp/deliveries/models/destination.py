@@ -64,6 +64,10 @@ class Destination(models.Model):
         return self.kind in ("s3", "hub")
 
     @property
+    def lacks_secret(self) -> bool:
+        return self.takes_secrets and not (self.secret_names and self.can_be_opened)
+
+    @property
     def where(self) -> str:
         """The place that names of exports are added to; a hub's repository."""
         found = self.settings
