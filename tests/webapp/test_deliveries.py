@@ -78,6 +78,15 @@ def test_a_secret_is_kept_replaced_and_forgotten(page: Client, export: Export, b
     assert "its secret is missing" in run_page(page, export)
 
 
+def test_a_node_s_folder_keeps_its_node_while_it_is_changed(page: Client, world: World) -> None:
+    typed = {"name": "other", "folder": "/models", "node": world.nodes[1].pk}
+    page.post("/deliveries/destinations/add/node", typed)
+    made = Destination.objects.get()
+    assert made.node == world.nodes[1]
+    text = page.get(f"/deliveries/destinations/{made.pk}/").content.decode()
+    assert f'<option value="{world.nodes[1].pk}" selected>' in text
+
+
 @pytest.mark.parametrize(
     ("kind", "typed", "field"),
     [
