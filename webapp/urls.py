@@ -15,6 +15,8 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("accounts/", include("webapp.accounts.urls")),
     path("runs/", include("webapp.runs.urls")),
+    path("exports/", RedirectView.as_view(url="/checkpoints/?show=exported")),
+    path("exports/", include("webapp.runs.urls_exports")),
     path("checkpoints/", shelf, name="shelf"),
     path("runs/<int:run_id>/try/", include("webapp.trials.urls")),
     path("datasets/", include("webapp.datasets.urls")),

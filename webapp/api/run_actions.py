@@ -1,8 +1,8 @@
-"""Runs: stop, resume, clone, export."""
+"""Runs: stop, resume, clone."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -10,12 +10,10 @@ from ninja import Field, Router, Schema
 from ninja.responses import Status
 from pydantic import ConfigDict, StrictInt
 
-from training.spec.job import NumberFormat
 from webapp.runs import actions
 from webapp.runs.models import Run
 
 from .finders import actor_of, checkpoint_of, run_of, user_of
-from .shapes.exports import ExportOut
 from .shapes.runs import RunDetail
 
 router = Router(tags=["runs"])
@@ -34,16 +32,6 @@ class Clone(Schema):
     name: str = Field("", description="Empty: the source's name with ` (clone)`.")
     recipe: dict[str, Any] = Field(default_factory=dict, description="Recipe fields that change, nested.")
     launch: bool = Field(False, description="Queue it now; without it the run stays a draft.")
-
-
-class NewExport(Schema):
-    model_config = ConfigDict(extra="forbid")
-
-    checkpoint: StrictInt | None = Field(None, description=CHECKPOINT)
-    dtype: NumberFormat | None = Field(None, description="`base`: as the base model is stored. Null: the recipe's.")
-    adapter: Literal["merged", "adapter"] | None = Field(
-        None, description="Of an adapter's run: a model of its own, or the adapter alone. Null: the recipe's."
-    )
 
 
 @router.post("/runs/{int:run_id}/launch", response=RunDetail, operation_id="launch_run")
@@ -81,12 +69,3 @@ def _clone(run: Run, body: Clone, request: HttpRequest) -> Run:
     if body.launch:
         actions.launch(made, actor_of(request))
     return made
-
-
-@router.post("/runs/{int:run_id}/exports", response={201: ExportOut}, operation_id="create_export")
-def create_export(request: HttpRequest, run_id: int, body: NewExport | None = None) -> Status[ExportOut]:
-    """Queue an export of a complete checkpoint as a standard model folder."""
-    body, run = body or NewExport(checkpoint=None, dtype=None, adapter=None), run_of(run_id)
-    checkpoint = checkpoint_of(run, body.checkpoint)
-    made = actions.export(run, user_of(request), checkpoint, body.dtype or "", body.adapter or "")
-    return Status(201, ExportOut.of(made, request))

@@ -15,7 +15,19 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from . import catalogue, checkpoints, datasets, deliveries, exports, health, problems, run_actions, runs, trials
+from . import (
+    catalogue,
+    checkpoints,
+    datasets,
+    deliveries,
+    export_actions,
+    exports,
+    health,
+    problems,
+    run_actions,
+    runs,
+    trials,
+)
 from .access import Access
 from .wire import StrictParser, StrictRenderer
 
@@ -53,7 +65,7 @@ api = Api(
     urls_namespace="api",
 )
 problems.register(api)
-for part in (runs, run_actions, checkpoints, exports, deliveries, trials, datasets, catalogue, health):
+for part in (runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets, catalogue, health):
     api.add_router("", part.router)
 
 View = Callable[..., Any]

@@ -27,6 +27,8 @@ from .archive import Archive, Literal, Segment, Slice
 from .models import Export
 from .states import ExportState
 
+MOST_TEXT = 1 << 18
+
 
 class CannotSend(Exception):
     """Nothing was sent; `status` is what HTTP says."""
@@ -74,6 +76,16 @@ async def archive_response(request: HttpRequest, export_id: int) -> HttpResponse
     """Answer with the whole model folder as one tar. Raises CannotSend."""
     export = await _ready(export_id)
     return await _answer(request, export, _archive(export))
+
+
+async def text(export_id: int, name: str) -> str:
+    """Return the beginning of a text file of the export. Raises CannotSend."""
+    export = await _ready(export_id)
+    size = next((file["size"] for file in export.files if file["name"] == name), None)
+    if size is None:
+        raise CannotSend(404, "name", f"the export has no {name}", "It was made before such files were written.")
+    body = await _open(export, [Slice(name, 0, min(size, MOST_TEXT))])
+    return b"".join([block async for block in body]).decode("utf-8", "replace")
 
 
 def _archive(export: Export) -> Thing:

@@ -15,6 +15,7 @@ from webapp.show import Bar
 
 from . import actions, jobkinds
 from .digest import PROBLEM
+from .expected import progress
 from .facts import panel
 from .files import launch_files
 from .live import log_entry
@@ -169,7 +170,7 @@ def checkpoints(run: Run) -> Context:
 def exports(run: Run) -> Context:
     rows = Export.objects.filter(checkpoint__attempt__run=run, waits=False)
     return {
-        "exports": rows.select_related("checkpoint__attempt", "node", "requested_by"),
+        "exports": [(row, progress(row)) for row in rows.select_related("checkpoint__attempt", "node")],
         "newest": actions.newest_checkpoint(run),
     }
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from .views import act, checkpoints, detail, feed, index, models, new
+from .views import act, checkpoints, detail, exports, feed, index, models, new
 
 app_name = "runs"
 urlpatterns = [
@@ -18,6 +18,7 @@ urlpatterns = [
     path("<int:run_id>/stop", act.stop, name="stop"),
     path("<int:run_id>/resume", act.resume, name="resume"),
     path("<int:run_id>/export", act.export, name="export"),
+    path("<int:run_id>/export/plan", exports.plan, name="export_plan"),
     path("<int:run_id>/checkpoints/", checkpoints.checkpoints, name="checkpoints"),
     path("<int:run_id>/checkpoints/doomed", checkpoints.doomed, name="checkpoints_doomed"),
     path("<int:run_id>/checkpoints/delete", checkpoints.delete, name="checkpoints_delete"),

@@ -21,7 +21,11 @@ function refreshAges() {
 // A button with data-dialog="id" opens that <dialog>; one with data-close closes the dialog around it.
 function onClick(event) {
   const opener = event.target.closest("[data-dialog]");
-  if (opener) document.getElementById(opener.dataset.dialog)?.showModal();
+  if (opener) {
+    const dialog = document.getElementById(opener.dataset.dialog);
+    dialog?.showModal();
+    dialog?.dispatchEvent(new CustomEvent("opened"));
+  }
   const closer = event.target.closest("[data-close]");
   if (closer) closer.closest("dialog")?.close();
   const copier = event.target.closest("[data-copy]");

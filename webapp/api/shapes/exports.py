@@ -9,6 +9,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Schema
 
+from training.spec.exportplan import Disk, ExportPlan, Finding, Memory, Rates, Reading, Seconds, Writing
+from webapp.runs import expected
 from webapp.runs.models import Export
 from webapp.runs.states import ExportState
 
@@ -22,11 +24,46 @@ class FileOut(Schema):
     url: str
 
 
+class PlanOut(Schema):
+    """What the node said beforehand. `problems` keep it from working, `notes` don't; bytes and seconds."""
+
+    works: bool
+    planned_at: datetime
+    expected_seconds: float | None
+    problems: list[Finding]
+    notes: list[Finding]
+    reading: Reading
+    writing: Writing
+    memory: Memory
+    disk: Disk
+    rates: Rates
+    seconds: Seconds
+
+    @classmethod
+    def of(cls, row: Export) -> PlanOut | None:
+        plan = row.foretold
+        if plan is None or row.planned_at is None:
+            return None
+        told = {name: getattr(plan, name) for name in ExportPlan.model_fields}
+        return cls(works=plan.works, planned_at=row.planned_at, expected_seconds=row.expected_seconds, **told)
+
+
+class ProgressOut(Schema):
+    """Bytes over all phases. `left_seconds` is an estimate, null where nothing tells."""
+
+    done: int
+    total: int
+    percent: float
+    left_seconds: float | None
+
+
 class ExportOut(Schema):
     """`done` and `total` are bytes of the present `phase`. `adapter` is `none` where the run trained the whole model.
     `dtype` is what was asked for, `made_dtype` what that came to, known once the node was asked.
 
-    `files` and `archive` are there once it is ready."""
+    `plan` is what its node said beforehand; one that `waits` is only planned. `starts` counts those of its job.
+    `files` and `archive` are there once it is ready.
+    """
 
     id: int
     run: int
@@ -45,6 +82,11 @@ class ExportOut(Schema):
     bytes: int
     node: str | None
     proof: dict[str, Any]
+    plan: PlanOut | None
+    waits: bool
+    progress: ProgressOut | None
+    took_seconds: float | None
+    starts: int
     files: list[FileOut]
     archive: str | None
     created_at: datetime
@@ -70,9 +112,21 @@ class ExportOut(Schema):
             archive=link("export_archive") if ready else None,
             created_at=row.created_at,
             ended_at=row.ended_at,
+            plan=PlanOut.of(row),
+            waits=row.waits,
+            progress=_progress(row),
+            took_seconds=expected.took(row),
+            starts=row.start,
             url=link("export"),
             **{name: getattr(row, name) for name in same},
         )
+
+
+def _progress(row: Export) -> ProgressOut | None:
+    found = expected.progress(row)
+    if found is None:
+        return None
+    return ProgressOut(done=found.done, total=found.total, percent=round(found.percent, 1), left_seconds=found.left)
 
 
 def _plain(file: dict[str, Any]) -> dict[str, Any]:

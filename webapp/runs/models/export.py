@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 
 from training.spec.exportplan import ExportPlan
@@ -53,6 +54,9 @@ class Export(NodeJob):
 
     def __str__(self) -> str:
         return f"export {self.pk} of {self.checkpoint}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("exports:detail", args=[self.pk])
 
     @property
     def attempt(self) -> Attempt:

@@ -32,7 +32,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, run_id: int) -> HttpResponse:
     def act(run: Run) -> None:
-        actions.resume(run, person(request).username, _checkpoint(request, run))
+        actions.resume(run, person(request).username, checkpoint_named(request, run))
 
     return _act(request, run_id, act, "Resumed: a new attempt is queued.")
 
@@ -41,9 +41,14 @@ def resume(request: HttpRequest, run_id: int) -> HttpResponse:
 def export(request: HttpRequest, run_id: int) -> HttpResponse:
     def act(run: Run) -> None:
         chosen = request.POST.get("dtype", ""), request.POST.get("adapter", "")
-        actions.export(run, person(request), _checkpoint(request, run), *chosen)
+        actions.export(run, person(request), checkpoint_named(request, run), *chosen)
 
-    return _act(request, run_id, act, "Export queued: it appears below, with its progress.")
+    return _act(
+        request,
+        run_id,
+        act,
+        "Export queued: its node is asked what it will be, then it starts. It appears below, with its progress.",
+    )
 
 
 def _act(request: HttpRequest, run_id: int, act: Callable[[Run], object], done: str) -> HttpResponse:
@@ -58,7 +63,7 @@ def _act(request: HttpRequest, run_id: int, act: Callable[[Run], object], done: 
     return redirect(run)
 
 
-def _checkpoint(request: HttpRequest, run: Run) -> Checkpoint | None:
+def checkpoint_named(request: HttpRequest, run: Run) -> Checkpoint | None:
     """Return the checkpoint that the form names, or None where it names none."""
     key = request.POST.get("checkpoint", "")
     if not key:
