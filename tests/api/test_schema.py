@@ -46,6 +46,8 @@ def test_all_that_was_promised_is_there() -> None:
         ("GET", f"{runs}/series/{{name}}"), ("POST", f"{runs}/stop"), ("POST", f"{runs}/resume"),
         ("POST", f"{runs}/clone"), ("POST", f"{runs}/exports"), ("GET", "/exports/{export_id}"),
         ("POST", "/exports/{export_id}/deliveries"), ("POST", "/deliveries/{delivery_id}/cancel"),
+        ("POST", "/exports/{export_id}/start"), ("POST", "/exports/{export_id}/cancel"),
+        ("POST", "/exports/{export_id}/resume"),
         ("GET", "/exports/{export_id}/files/{name}"), ("GET", "/exports/{export_id}/archive"), ("POST", "/datasets"),
         ("GET", "/datasets"), ("GET", "/datasets/{dataset_id}"), ("GET", "/clusters"), ("GET", "/nodes/{node_id}"),
         ("GET", "/presets"), ("GET", "/models"), ("GET", "/healthz"),

@@ -150,7 +150,7 @@ def test_it_exports(page: Client, world: World) -> None:
     files = [{"name": "model.safetensors", "size": 10, "sha256": "ab" * 32}]
     Export.objects.update(state="ready", files=files, proof={"missing": 0}, bytes=10)
     text = page.get(f"/runs/{feed.run.pk}/part/exports").content.decode()
-    assert f'href="/api/v1/exports/{export.pk}/files/model.safetensors"' in text
+    assert f'href="/exports/{export.pk}/"' in text
     assert f'href="/api/v1/exports/{export.pk}/archive"' in text
 
 

@@ -15,6 +15,7 @@ from .models import Event, Export
 from .states import ExportState
 
 PHASES = ("check", "stream", "prove")
+WORDS = {"check": "checking", "stream": "writing", "prove": "proving"}
 FORMER = 5  # exports of a node by which its plans are set right
 EARLY = 0.02  # of the whole, before which what happened says nothing of what is left
 
@@ -48,6 +49,10 @@ class Progress:
     done: int
     total: int
     left: float | None
+
+    @property
+    def word(self) -> str:
+        return WORDS.get(self.phase, self.phase)
 
     @property
     def percent(self) -> float:

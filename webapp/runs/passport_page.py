@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from training.spec import presets
 from training.spec.passport import AttemptFacts, Loss, NodeFacts, Passport
+from webapp.show import size
 
 LONGEST = 300
+BYTES = ("bytes", "ram_total", "memory")
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,11 @@ def _node(node: NodeFacts) -> Iterator[tuple[str, str]]:
 
 
 def _plain(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name, _word(value)) for name, value in _flat(values) if value not in (None, "", [], {})]
+    return [(name, _measured(name, value)) for name, value in _flat(values) if value not in (None, "", [], {})]
+
+
+def _measured(name: str, value: Any) -> str:
+    return size(value) if isinstance(value, int) and name.endswith(BYTES) else _word(value)
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

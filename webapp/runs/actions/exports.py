@@ -103,7 +103,7 @@ def start(export: Export, actor: str) -> Export:
 
 @transaction.atomic
 def go_on(export: Export, actor: str) -> Export:
-    """Queue a failed export again: it goes on from what its job left on the node."""
+    """Queue a failed export again: it goes on from what its job left on the node; without a job it is planned anew."""
     export = _locked(export)
     if export.state != ExportState.FAILED:
         raise Refused([Problem("state", f"the export is {export.state}", "Only one that failed can be resumed.")])
@@ -122,7 +122,9 @@ def retry(export: Export) -> Export | None:
 
 
 def _again(export: Export, actor: str, *, retried: int) -> Export:
-    export.start, export.retried, export.queued_at = export.start + 1, retried, timezone.now()
+    if export.running_at is not None:  # one that was never started is planned once more
+        export.start += 1
+    export.retried, export.queued_at = retried, timezone.now()
     export.save(update_fields=["start", "retried", "queued_at"])
     lifecycle.move_job(export, ExportState.QUEUED)
     lifecycle.tell_of_job(export, export.state, actor=actor, asked="resume", start=export.start)
