@@ -33,6 +33,7 @@ from .ranks import LOADING_HOURS, Ranks
 from .same import ROWS, check_same, meant
 from .saving.progress import Origin, moved_by
 from .saving.resume import find_resume
+from .saving.room import Room, trained
 from .saving.saver import Saver
 from .saving.watch import SaveWatch
 from .spec.events import Kind
@@ -103,6 +104,7 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
         eval_dataset=rows.test(),
         callbacks=[
             SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
+            Room(saver, trained(model), job.recipe, ranks, story),
             FinishLine(job.recipe),
             Readback(loaded, ranks, known),
             brake,

@@ -11,7 +11,7 @@ from tests.training.attempts import ADAPTER, Attempts
 from tests.training.launch import recipe
 from training.modelfacts import shapes
 from training.ranks import Ranks
-from training.saving import checkpoints, removal
+from training.saving import checkpoints, removal, room
 from training.spec.bytes_on_disk import Shape, Trained, checkpoint_bytes, node_share, trained
 from training.spec.recipe import Recipe
 
@@ -33,11 +33,15 @@ def test_it_is_near_what_is_written(
 ) -> None:
     model = build(tmp_path / "base", **config)
     wanted = recipe(**asked)
+    from training.adapters.wrap import adapt
+
     written = save(model, wanted, tmp_path / "checkpoint-1", ranks)
     shape = Shape.of(shapes(tmp_path / "base"))
     assert shape
     foreseen = checkpoint_bytes(trained(shape, wanted), wanted, 1)
     assert foreseen == pytest.approx(written, rel=GOAL)
+    live = room.trained(adapt(build(tmp_path / "again", **config), wanted) if wanted.method.adapts else model)
+    assert live == trained(shape, wanted)  # as the ranks count it, with the model before them
 
 
 def build(folder: Path, **config: Any) -> Any:
@@ -61,12 +65,13 @@ def save(model: Any, wanted: Recipe, folder: Path, ranks: Ranks) -> int:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    from training.adapters.wrap import adapt
     from training.saving import states
     from training.saving.snapshot import Snapshot
 
     layers = list(model.model.layers)
     if wanted.method.adapts:
+        from training.adapters.wrap import adapt
+
         model = adapt(model, wanted)
     elif wanted.master_weights == "bf16":
         model = model.to(torch.bfloat16)

@@ -93,6 +93,8 @@ def test_a_full_disk_leaves_the_checkpoint_before(attempts: Attempts, tmp_path: 
         assert ended.codes == [1]
         (finished,) = of_kind(ended.head, "finished")
         assert finished.data["reason"] == "disk_full"
+        (told,) = of_kind(ended.head, "warning")  # before the first step
+        assert "full after step 2: at most 3 at once" in told.data["text"]
         assert checkpoints.steps(ended.checkpoints[0]) == [2]
         assert folders.damage(ended.checkpoints[0] / "checkpoint-2") == []
     finally:

@@ -68,9 +68,11 @@ class Saver:
         self._apart = ranks.apart()
         self._door = ranks.apart(timeout_seconds + MARGIN)
         self._task: Task[Saved] | None = None
-        shared = disks.shared_with_main(self.root, ranks)  # asked by all ranks, whatever they are
-        self.owner = ranks.is_main or (ranks.is_local_main and not shared)
+        shared = ranks.gather(disks.shared_with_main(self.root, ranks))  # asked by all ranks, whatever they are
+        self.owner = ranks.is_main or (ranks.is_local_main and not shared[ranks.rank])
         """Whether this rank deletes on its disk: one rank a disk."""
+        self.on_disk = sum(shared) if shared[ranks.rank] else len(ranks.neighbours)
+        """How many ranks save on this rank's disk."""
 
     def __enter__(self) -> Saver:
         return self
