@@ -25,10 +25,10 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"data": {"format": "text", "template": "x"}}, "data", "template is not read with format text"),
     ({"data": {"text_field": "body"}}, "data", "text_field is not read with format messages"),
     ({"data": {"format": "text", "packing_strategy": "wrapped"}}, "data", "is not read without packing"),
-    ({"checkpoints": {"best_metric": "loss"}}, "checkpoints", "is not read while keep_best is 0"),
+    ({"checkpoints": {"best_metric": "loss"}}, "checkpoints.best_metric", "is not read while keep_best is 0"),
     (
         {"checkpoints": {"keep_every": 4}},
-        "checkpoints",
+        "checkpoints.keep_every",
         "only those of steps 12, 24, 36, ... would match; set it to 3 or 6",
     ),
     ({"checkpoints": {"keep_best": 1}}, "recipe", "nothing is evaluated; set optimisation.evaluate_every, best to 3"),

@@ -139,7 +139,7 @@ def test_saved_one_by_one_the_best_and_the_newest_of_all_are_there(
     [
         ({"keep_every": 600}, "steps 3000, 6000, 9000, ... would match; set it to 500 or 750"),
         ({"keep_every": 100}, "steps 500, 1000, 1500, ... would match; set it to 250"),
-        ({"best_metric": "loss"}, "best_metric is not read while keep_best is 0"),
+        ({"best_metric": "loss"}, "it is not read while keep_best is 0"),
     ],
 )
 def test_a_rule_that_means_nothing_is_refused(fields: dict[str, Any], reason: str) -> None:

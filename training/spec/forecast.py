@@ -7,6 +7,7 @@ one (bytes_on_disk), then the real ones.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,6 +16,7 @@ from .lint import Problem
 from .sections.checkpoints import Checkpoints
 
 What = Literal["checkpoint", "export"]
+NEAR = 64 << 20  # bytes by which two looks at one disk may differ
 UNSURE = 0.05  # of an estimate: what may be that much too large refuses nothing
 
 
@@ -143,6 +145,12 @@ def disk_problem(node: str, rule: Checkpoints, course: Course, disk: Disk) -> Pr
     what = "the last checkpoint and the one being written take" if least == 2 else "a checkpoint takes"
     why = f"{what} {gigabytes(least * disk.checkpoint)} on node {node}, which has {gigabytes(disk.free)} free"
     return Problem("checkpoints", why, "Free space there, take a larger disk or more nodes, or train an adapter.")
+
+
+def look_shared(disks: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether several nodes seem to see one disk: (total, free) is the same for all, as near as looks can be."""
+    free = [free for _, free in disks]
+    return len(disks) > 1 and len({total for total, _ in disks}) == 1 and max(free) - min(free) <= NEAR
 
 
 def gigabytes(count: int) -> str:

@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from training.spec.bytes_on_disk import Shape, checkpoint_bytes, node_share, trained
-from training.spec.forecast import Course, Disk, disk_problem, outlook
+from training.spec.forecast import Course, Disk, disk_problem, look_shared, outlook
 from training.spec.lint import Problem
 from training.spec.recipe import Recipe
 
 from ..group import Member
 
 WAY_OUT = "Keep fewer checkpoints, save less often, or free space there."
-NEAR = 64 << 20  # bytes by which two looks at one disk may differ
 
 
 def problems(
@@ -35,7 +34,8 @@ def warnings(
     recipe: Recipe, course: Course, members: Sequence[Member], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     """Return a sentence for each node whose disk will be full before the run is over, as far as the rule can tell."""
-    shared = len(members) > 1 and _look_shared([facts[member.name] for member in members])
+    answers = [facts[member.name] for member in members]
+    shared = look_shared([(answer.get("disk_total") or 0, answer.get("disk_free") or 0) for answer in answers])
     found = []
     for member in members[:1] if shared else members:
         there = _disk(recipe, members, member, facts[member.name], shared=shared)
@@ -55,10 +55,3 @@ def _disk(
     world = sum(m.slot.processes for m in members)
     whole = checkpoint_bytes(trained(shape, recipe), recipe, world)
     return Disk(free, whole if shared else node_share(whole, member.slot.processes, world))
-
-
-def _look_shared(answers: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether all nodes seem to see one disk: as large, and as free, for all of them."""
-    totals = {answer.get("disk_total") for answer in answers}
-    free = [answer.get("disk_free") or 0 for answer in answers]
-    return len(totals) == 1 and max(free) - min(free) <= NEAR

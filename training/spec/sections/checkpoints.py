@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from .base import Section
 
@@ -37,23 +37,25 @@ class Checkpoints(Section):
         1800, ge=10, le=86400, description="Seconds that ranks wait for one that does not enter a save."
     )
 
-    @model_validator(mode="after")
-    def steps_kept_for_good_are_saved(self) -> Checkpoints:
-        if over := self.keep_every % self.every_steps:
-            first = math.lcm(self.keep_every, self.every_steps)
-            lower, higher = self.keep_every - over or self.every_steps, self.keep_every - over + self.every_steps
-            near = str(lower) if lower == higher else f"{lower} or {higher}"
+    @field_validator("keep_every")
+    @classmethod
+    def steps_kept_for_good_are_saved(cls, value: int, info: ValidationInfo) -> int:
+        every = info.data.get("every_steps", 1)  # absent where it is wrong itself
+        if over := value % every:
+            first = math.lcm(value, every)
+            near = str(every) if value < every else f"{value - over} or {value - over + every}"
             raise ValueError(
-                f"keep_every {self.keep_every} is no multiple of every_steps {self.every_steps}, so of the checkpoints"
-                f" only those of steps {first}, {2 * first}, {3 * first}, ... would match; set it to {near}"
+                f"it is no multiple of every_steps {every}, so of the checkpoints only those of steps {first},"
+                f" {2 * first}, {3 * first}, ... would match; set it to {near}"
             )
-        return self
+        return value
 
-    @model_validator(mode="after")
-    def what_is_given_is_read(self) -> Checkpoints:
-        if not self.keep_best and self.changed("best_metric"):
-            raise ValueError("best_metric is not read while keep_best is 0; set keep_best, or leave it out")
-        return self
+    @field_validator("best_metric")
+    @classmethod
+    def what_is_given_is_read(cls, value: str, info: ValidationInfo) -> str:
+        if not info.data.get("keep_best", 1) and value != cls.model_fields["best_metric"].default:
+            raise ValueError("it is not read while keep_best is 0; set keep_best, or leave it out")
+        return value
 
     @property
     def by_evaluation(self) -> bool:
