@@ -1,10 +1,7 @@
-"""Servers that deliveries go to, each a process of its own on a port of the system's choice."""
+"""What deliveries are made of and go to."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.training.deliver.harness import ROOT, make_export, until
+from tests.training.deliver import seaweed
+from tests.training.deliver.gate import Gate
+from tests.training.deliver.harness import make_export
 
 
 @pytest.fixture
@@ -22,62 +21,44 @@ def export(tmp_path: Path) -> Path:
 
 @dataclass
 class S3:
-    """The started server; see s3_server.py."""
+    """A started server behind a gate."""
 
-    folder: Path
-    endpoint: str
-    keys: dict[str, list[str]]
-
-    def env(self, user: str = "all") -> dict[str, str]:
-        key, secret = self.keys[user]
-        return {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
+    gate: Gate
+    keys: dict[str, dict[str, str]]
 
     def target(self, prefix: str, **fields: object) -> dict[str, Any]:
-        common = {"kind": "s3", "endpoint": self.endpoint, "bucket": "models", "path_style": True, "part_megabytes": 5}
+        common = {"kind": "s3", "endpoint": self.gate.url, "bucket": "models", "path_style": True, "part_megabytes": 5}
         return common | {"prefix": prefix} | fields
 
-    @property
-    def parts(self) -> int:
-        """How many parts were taken so far."""
-        path = self.folder / "parts"
-        return int(path.read_text() or 0) if path.exists() else 0
-
-    def requests(self) -> list[str]:
-        return (self.folder / "log").read_text().splitlines()
-
     def client(self) -> Any:
-        """An ordinary client, none of ours."""
-        import boto3
+        """A client of the server itself, made without ours."""
+        import botocore.session
 
-        key, secret = self.keys["all"]
-        return boto3.client(
+        return botocore.session.Session().create_client(
             "s3",
-            endpoint_url=self.endpoint,
-            aws_access_key_id=key,
-            aws_secret_access_key=secret,
+            endpoint_url=f"http://{self.gate.behind}",
+            aws_access_key_id=self.keys["all"]["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.keys["all"]["AWS_SECRET_ACCESS_KEY"],
             region_name="us-east-1",
         )
 
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    folder = tmp_path_factory.mktemp("s3")
-    with (folder / "out").open("wb") as out:
-        command = [sys.executable, "-m", "tests.training.deliver.s3_server", str(folder)]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out)
-    try:
-        until(lambda: (folder / "server.json").exists() or process.poll() is not None)
-        assert process.poll() is None, (folder / "out").read_text()
-        yield S3(folder, **json.loads((folder / "server.json").read_text()))
-    finally:
-        process.kill()
-        process.wait()
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    keys = {user: dict(zip(names, map(str, pair), strict=True)) for user, (*pair, _) in seaweed.KEYS.items()}
+    with seaweed.server(tmp_path_factory.mktemp("seaweed")) as url, Gate(url) as gate:
+        found = S3(gate, keys)
+        found.client().create_bucket(Bucket="models")
+        yield found
+        gate.open()
+        gate.shutdown()
 
 
 @pytest.fixture
-def s3(s3_server: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
+def s3(s3_server: S3, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
     """The server, with the credentials of the user who may do everything in the environment."""
-    for name, value in s3_server.env().items():
+    for name, value in s3_server.keys["all"].items():
         monkeypatch.setenv(name, value)
-    (s3_server.folder / "hold").unlink(missing_ok=True)
-    return s3_server
+    yield s3_server
+    s3_server.gate.open()
