@@ -10,7 +10,7 @@ from django.test import Client
 from pydantic import BaseModel
 
 from training.spec import presets
-from training.spec.lint import parse_recipe
+from training.spec.lint import Refused, parse_recipe
 from training.spec.plan import Launch, plan_attempt
 from training.spec.recipe import Recipe
 from training.spec.sections.method import Method
@@ -229,6 +229,17 @@ def test_what_is_folded_away_is_the_default_again() -> None:
     assert recipe.method == Method()
     assert (recipe.export.adapter, recipe.fsdp.forward_prefetch) == ("merged", False)
     assert recipe.optimisation.max_grad_norm == 0.3
+
+
+def test_prompts_are_one_text_with_a_line_of_dashes_between_two(page: Client, world: World) -> None:
+    text = 'One,\r\ntwo\r\n---\r\n[{"role": "user", "content": "é"}]\n--- \n[not a chat]\n---\n\n'
+    recipe = parse_recipe(laid_over({}, {"prompts.ask": text}))
+    first, chat, third = recipe.prompts.ask
+    assert (first, chat[0].content, third) == ("One,\ntwo", "é", "[not a chat]")
+    assert parse_recipe(laid_over({}, typed(recipe.model_dump(mode="json")))) == recipe
+    assert "What is the capital of France?\n---\n" in page.get("/runs/new/").content.decode()
+    with pytest.raises(Refused, match=r"data\.format is text"):
+        parse_recipe({"prompts": {"ask": [[{"role": "user", "content": "x"}]]}, "data": {"format": "text"}})
 
 
 def test_lists_ticks_and_whole_numbers_become_what_the_recipe_wants() -> None:

@@ -10,6 +10,14 @@ from typing import Any
 BETWEEN = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
+# Short, and unlike each other: a fact, some code, an instruction to the letter.
+EXAMPLES = (
+    "What is the capital of France?",
+    "Write a Python function that returns the sum of two numbers.",
+    "Answer with one word: is ice warmer than steam?",
+)
+
+
 def parse(text: str) -> list[Any]:
     """Return the prompts in `text`; what looks like a chat and is none stays a text."""
     parts = (part.strip() for part in BETWEEN.split(text.replace("\r\n", "\n")))

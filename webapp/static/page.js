@@ -30,6 +30,15 @@ function onClick(event) {
   if (closer) closer.closest("dialog")?.close();
   const copier = event.target.closest("[data-copy]");
   if (copier) copy(copier);
+  const filler = event.target.closest("[data-fill]");
+  if (filler) fill(filler);
+}
+
+// A button with data-fill="id" puts its data-text into that field, as if it were typed.
+function fill(button) {
+  const field = document.getElementById(button.dataset.fill);
+  field.value = button.dataset.text;
+  for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
 }
 
 async function copy(button) {

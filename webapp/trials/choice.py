@@ -23,7 +23,7 @@ def name_of(export: Export | None) -> str:
     if export is None:
         return BASE
     run = export.run
-    parts = [f"step {export.checkpoint.step}", export.dtype]
+    parts = [f"step {export.checkpoint.step}", export.shown_dtype]
     if export.adapter != "none":
         parts.append("adapter" if export.adapter == "adapter" else "merged")
     if run.state == RunState.SUCCEEDED and export.checkpoint.step == run.total_steps:

@@ -94,15 +94,18 @@ class Answering(Work[Trial]):
 
     def look(self, job: Trial) -> float | None:
         """A training that comes has the node to itself."""
-        if not job.beside and job.cancel_asked_at is None and Claim.objects.filter(node=job.node).exists():
+        if self._is_taken(job) and job.cancel_asked_at is None:
             leavings.signal(member_of(job), "term")
         return super().look(job)
+
+    def _is_taken(self, job: Trial) -> bool:
+        return not job.beside and Claim.objects.filter(node=job.node).exists()
 
     def fault(self, job: Trial, exit: Answer) -> End | None:
         if ended_well(exit) or exit.get("reason") in CUT:
             return None
         if exit.get("reason") in (Reason.STOPPED, Reason.STOPPED_UNSAVED) and not job.cancel_asked_at:
-            return End(Reason.STOPPED, TAKEN)
+            return End(Reason.STOPPED, TAKEN if self._is_taken(job) else "it was stopped on the node")
         return End(reason_of(exit, Reason.RANK_FAILED), str(exit.get("text", "")))
 
     def conclude(self, job: Trial, settled: Settled) -> float | None:
@@ -111,7 +114,7 @@ class Answering(Work[Trial]):
         if exit.get("reason") in CUT:  # done, and why it is not all that it could be is worth a word
             rows = Trial.objects.filter(pk=job.pk, state=job.STATES.done)
             rows.update(reason=exit["reason"], reason_text=str(exit.get("text", "")))
-        if job.state == job.STATES.failed and job.reason == Reason.STOPPED:
+        if job.state == job.STATES.failed and job.reason_text == TAKEN:
             actions.again(job)
         queue.call_next(job)
         return look

@@ -21,7 +21,7 @@ from webapp.fleet.models import Cluster
 from webapp.keys import key_of
 from webapp.people import person
 
-from .. import actions
+from .. import actions, prompt_text
 from ..files import LaunchFiles, planned
 from ..form_fields import common, groups
 from ..forms import RunForm
@@ -166,6 +166,7 @@ def _page(
         "by_field": {name: [p for p in problems or [] if p.field == name] for name in known},
         "fields": common(form, problems or []),
         "groups": groups(form, problems or []),
+        "example_prompts": prompt_text.show(prompt_text.EXAMPLES),
         "recipe_problems": [p for p in problems or [] if p.field not in known],
         "presets": [presets.load(name) for name in presets.names()],
         "models": ModelSource.objects.all(),

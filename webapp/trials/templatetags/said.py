@@ -30,6 +30,12 @@ def visible(text: str) -> str:
 
 
 @register.filter
+def short(text: str) -> str:
+    """Return `text` for a table: without the blank lines around it, and in words where there is nothing else."""
+    return visible(text.strip()) or ("(white space alone)" if text else "")
+
+
+@register.filter
 def is_long(text: str) -> bool:
     return len(text) > LONG
 
