@@ -161,30 +161,47 @@ def test_it_rejects_a_model_that_does_not_fit(ask, monkeypatch):
     assert events[0].data["text"].count("GB of memory and 0.7 GB are free") == 2
 
 
+@pytest.fixture
+def moved(models: Path, tmp_path: Path) -> Any:
+    """Return a function that asks one model twice; `each` piece it tells moves the clock on, or asks for a stop."""
+
+    def asked(seconds: float, each: float, *, stop: bool = False) -> list[Event]:
+        clock = [0.0]
+
+        class Moved(Course):
+            def piece(self, text: str, tokens: int) -> None:
+                super().piece(text, tokens)
+                clock[0] += each
+                if stop:
+                    (tmp_path / "stop").touch()
+
+        body = {"models": [{"name": "base", "model": str(models / "base")}], "prompts": [CHAT, CHAT]}
+        how = {"seconds": seconds, "sampling": {"max_new_tokens": 200}, "events": str(tmp_path / "events.jsonl")}
+        job = AnswerJob.model_validate(body | how)
+        course = Moved(job, Journal(tmp_path / "events.jsonl"))
+        assert cli.run(job, course, Limits(Path(job.events), job.seconds, lambda: clock[0])) == 1
+        return told(tmp_path)
+
+    return asked
+
+
 @pytest.mark.parametrize("why", ["time", "stop"])
-def test_a_limit_ends_it_between_tokens(models, tmp_path, why):
-    """The clock, or the stop file, is moved on by what is told of the answer itself."""
-    clock = [0.0]
-
-    class Moved(Course):
-        def piece(self, text: str, tokens: int) -> None:
-            super().piece(text, tokens)
-            clock[0] += 100.0
-            if why == "stop":
-                (tmp_path / "stop").touch()
-
-    prompts = [CHAT, CHAT]
-    asked = {"models": [{"name": "base", "model": str(models / "base")}], "prompts": prompts, "seconds": 60,
-             "sampling": {"max_new_tokens": 200}}  # fmt: skip
-    job = AnswerJob.model_validate(asked | {"events": str(tmp_path / "events.jsonl")})
-    course = Moved(job, Journal(tmp_path / "events.jsonl"))
-    assert cli.run(job, course, Limits(Path(job.events), job.seconds, lambda: clock[0])) == 1
-    first, second = answers(told(tmp_path))
+def test_a_limit_ends_it_between_tokens(moved, why):
+    events = moved(60.0, 100.0, stop=why == "stop")
+    first, second = answers(events)
     assert (first["stopped_by"], second["stopped_by"], second["tokens"]) == (why, why, 0)
     assert 0 < first["tokens"] < 200
-    last = told(tmp_path)[-1].data
-    assert last["reason"] == {"time": "time_limit", "stop": "stopped"}[why]
-    assert "while base answered prompt 1" in last["text"]
+    assert events[-1].data["reason"] == {"time": "time_limit", "stop": "stopped"}[why]
+    assert "while base answered prompt 1" in events[-1].data["text"]
+
+
+def test_each_answer_has_its_share_of_the_time(moved):
+    events = moved(60.0, 10.0)
+    first, second = answers(events)
+    assert first["stopped_by"] == second["stopped_by"] == "time"
+    assert 30 <= first["seconds"] <= 40 <= 60 <= first["seconds"] + second["seconds"] <= 70
+    assert second["tokens"] > 0
+    assert events[-1].data["reason"] == "time_limit"
 
 
 def test_the_guard_ends_what_no_code_of_ours_runs_in(models, tmp_path):

@@ -9,7 +9,7 @@ from transformers.utils import logging
 
 from ..spec.answer import AnswerJob
 from . import fit, speak
-from .course import ENDS, Course
+from .course import Course
 from .limits import Limits
 from .load import load
 from .look import Known, look
@@ -28,6 +28,7 @@ def answers(job: AnswerJob, course: Course, limits: Limits) -> None:
             return
         if not _asked(index, one, job, course, limits):
             return
+    course.tell_cut()
 
 
 def _asked(index: int, known: Known, job: AnswerJob, course: Course, limits: Limits) -> bool:
@@ -43,15 +44,12 @@ def _asked(index: int, known: Known, job: AnswerJob, course: Course, limits: Lim
     )
     try:
         for number, prompt in enumerate(known.prompts):
-            why = limits.why()
-            if not why:
-                course.begin(index, number)
-                said = speak.speak(model, known, prompt.ids, job.sampling, course, limits)
-                course.answer(index, number, said)
-                why = said.stopped_by if said.stopped_by in ENDS else ""
-            if why:
+            if why := limits.why():
                 course.give_up(why)
                 return False
+            course.begin(index, number)
+            limits.share(course.left)
+            course.answer(index, number, speak.speak(model, known, prompt.ids, job.sampling, course, limits))
         return True
     finally:
         del model

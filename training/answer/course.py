@@ -51,6 +51,12 @@ class Course:
         self._left = [(m, p) for m in range(len(job.models)) for p in range(len(job.prompts))]
         self._lock = threading.RLock()
         self._over = False
+        self._cut: list[str] = []  # by what answers ended that did not come to an end of their own
+
+    @property
+    def left(self) -> int:
+        """How many answers are still to come, the one in hand among them."""
+        return len(self._left)
 
     def doing(self, what: str) -> None:
         """Say what the time goes to, should it run out now."""
@@ -81,6 +87,8 @@ class Course:
             if (model, prompt) not in self._left:
                 return
             self._left.remove((model, prompt))
+            if said.stopped_by in ENDS:
+                self._cut.append(said.stopped_by)
             rate = said.tokens / said.seconds if said.tokens and said.seconds > 0 else None
             self._emit(
                 Kind.ANSWER,
@@ -106,6 +114,14 @@ class Course:
                 self.answer(model, prompt, said)
             told = "stopped on request" if why == STOP else f"the time of {self.job.seconds:g} s was over"
             self.cut_by = ENDS[why], f"{told} while {doing}"
+
+    def tell_cut(self) -> None:
+        """Say why the trial is not whole where single answers had no time, or were stopped."""
+        if self._cut and self.cut_by is None:
+            why = STOP if STOP in self._cut else TIME
+            count = f"{len(self._cut)} of {len(self.job.models) * len(self.job.prompts)}"
+            time = f"for {count} answers their share of the {self.job.seconds:g} s was too short"
+            self.cut_by = ENDS[why], "stopped on request" if why == STOP else time
 
     def cut(self, why: str) -> None:
         """End at once: for the guard's thread."""

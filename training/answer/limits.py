@@ -28,6 +28,7 @@ class Limits:
         self.clock, self.seconds, self.began = clock, seconds, clock()
         self._stop = Path(JobFolder(PurePosixPath(events.parent)).stop)
         self._signalled = False
+        self._answer_end = self.began + seconds
 
     def heed_signals(self) -> None:
         """Take TERM and INT for a request to stop."""
@@ -36,6 +37,15 @@ class Limits:
 
     def _signal(self, signum: int, frame: FrameType | None) -> None:
         self._signalled = True
+
+    def share(self, answers: int) -> None:
+        """Give the answer that begins now its share of the time that is left for `answers`, itself among them."""
+        now = self.clock()
+        self._answer_end = now + (self.began + self.seconds - now) / answers
+
+    def why_this(self) -> str:
+        """Return what asks for the end of the answer in hand; "" where nothing does."""
+        return self.why() or (TIME if self.clock() >= self._answer_end else "")
 
     def why(self) -> str:
         """Return what asks for an end now: "" where nothing does."""

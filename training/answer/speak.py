@@ -63,5 +63,5 @@ class Until(StoppingCriteria):
         self.limits, self.why = limits, ""
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
-        self.why = self.limits.why()
+        self.why = self.limits.why_this()
         return torch.full((input_ids.shape[0],), bool(self.why), dtype=torch.bool, device=input_ids.device)

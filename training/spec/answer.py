@@ -88,7 +88,9 @@ class AnswerJob(Part):
     models: tuple[Asked, ...] = Field(min_length=1, max_length=MODELS)
     prompts: tuple[Prompt, ...] = Field(min_length=1, max_length=PROMPTS)
     sampling: Sampling = Sampling()
-    seconds: float = Field(300.0, gt=0, le=SECONDS, description="For all answers together, loading included.")
+    seconds: float = Field(
+        300.0, gt=0, le=SECONDS, description="For all answers, loading included; each has its share of what is left."
+    )
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU with enough free memory, else the CPU.")
     threads: int = Field(0, ge=0, le=1024, description="CPU threads; 0: one for each core that it may use.")
     reserve: float = Field(0.0, ge=0, lt=1, description="Share of the host's memory that has to stay free.")
