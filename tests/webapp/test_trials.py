@@ -10,6 +10,7 @@ from django.test import Client
 
 from training.spec.faults import Reason
 from training.spec.lint import Refused
+from webapp.deliveries.models import Delivery
 from webapp.fleet.models import Claim
 from webapp.runs import actions as run_actions
 from webapp.runs.live import batch
@@ -125,7 +126,7 @@ def test_it_rejects(world: World, ready: Export) -> None:
     assert "export %d is no ready export" % other.pk in problems(ask, ready, other)  # noqa: UP031
     assert "one is named twice" in problems(ask, ready, None, None)
     assert "5 are chosen" in problems(ask, ready, *[None] * 5)
-    assert f"export {ready.pk} is on alpha and export {away.pk} is on beta. Copy one" in problems(
+    assert f"export {ready.pk} is on alpha and export {away.pk} is on beta. Send one" in problems(
         ask, ready, ready, away
     )
     both = problems(ask, ready, sampling={"max_new_tokens": 5000}, prompts=[{"text": " "}], seconds=0.5)
@@ -138,6 +139,17 @@ def test_it_rejects(world: World, ready: Export) -> None:
     assert "node alpha is out of service" in problems(ask, ready)
     assert "never launched" in problems(actions.ask, world.draft(), None, [None], HI, {})
     assert not Trial.objects.exists()
+
+
+def test_a_copy_that_was_sent_is_asked_beside_the_other(world: World, ready: Export) -> None:
+    away = exported(ready.checkpoint, world.nodes[1])
+    target = {"kind": "path", "folder": "/models/away"}
+    sent = Delivery.objects.create(export=away, to_node=world.nodes[0], target=target, place="n0", state="running")
+    assert "Send one" in problems(ask, ready, ready, away)
+    Delivery.objects.filter(pk=sent.pk).update(state="done")
+    trial = ask(ready, away, ready)
+    assert trial.node == world.nodes[0]
+    assert [one["folder"] for one in trial.asked] == ["/models/away", str(ready.folder.model)]
 
 
 def test_a_mistake_is_shown_where_it_was_made(page: Client, world: World, ready: Export) -> None:

@@ -13,6 +13,7 @@ from tests.training import bytewise
 from tests.training.test_answer import by_generate
 from tests.workers.world import Following, World
 from training.spec.answer import AnswerJob
+from webapp.fleet.models import Claim
 from webapp.runs import actions as run_actions
 from webapp.runs import journal, lifecycle
 from webapp.runs.models import Checkpoint, Event, Export, Run, Stream
@@ -118,6 +119,7 @@ def test_fixed_prompts_that_a_run_came_between_are_put_again(world: World, ready
         assert lifecycle.move_job(trial, state)
     journal.add(trial.told_in, "exit", seq=1, at=timezone.now(), data={"reason": "stopped"}, source="trialnode@1")
     Event.objects.filter(kind="exit").update(source=f"trialnode@{trial.pk}")
+    Claim.objects.create(node=world.nodes[0], attempt=trial.told_in)
     Answering().conclude(trial, Settled())
     assert [row.state for row in Trial.objects.order_by("pk")] == ["failed", "queued"]
     assert [one["export"] for one in Trial.objects.get(pk=trial.pk + 1).asked] == [None, ready.pk]

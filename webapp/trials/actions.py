@@ -84,14 +84,17 @@ def _make(
     seconds: float,
 ) -> Trial:
     exports = [export for export in models if export is not None]
-    attempt, node = choice.attempt_of(run, exports), choice.node_of(run, exports)
+    attempt, (node, folders) = choice.attempt_of(run, exports), choice.place(run, exports)
     trial = Trial.objects.create(
         kind=kind,
         told_in=attempt,
         requested_by=user,
         node=node,
         slot=vars(node.slot()),
-        asked=[{"name": choice.name_of(e), "export": e.pk if e else None} for e in models],
+        asked=[
+            {"name": choice.name_of(e), "export": e and e.pk, **({"folder": folders[e.pk]} if e else {})}
+            for e in models
+        ],
         prompts=[prompt.model_dump(mode="json", exclude_defaults=True) for prompt in prompts],
         sampling=sampling.model_dump(mode="json"),
         seconds=seconds,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from training.spec.lint import Problem, Refused
+from webapp.deliveries.models import Delivery
+from webapp.deliveries.models.delivery import DeliveryState
 from webapp.fleet.models import Node
 from webapp.runs.models import Attempt, Export, Run
 from webapp.runs.states import ExportState, RunState
@@ -39,18 +42,44 @@ def attempt_of(run: Run, exports: Sequence[Export]) -> Attempt:
     return found
 
 
-def node_of(run: Run, exports: Sequence[Export]) -> Node:
-    """Return the node that has all of them. Raises Refused."""
-    holders = {export.node: export.pk for export in exports if export.node is not None}
-    if len(holders) > 1:
-        where = " and ".join(f"export {pk} is on {node.name}" for node, pk in holders.items())
-        raise Refused([Problem("models", where, "Copy one to the other's node, or ask them one by one.")])
-    node = next(iter(holders), None) or _first(run)
+@dataclass(frozen=True)
+class Copy:
+    """A whole copy of an export on a node."""
+
+    node: Node
+    folder: str
+
+
+def copies(export: Export) -> list[Copy]:
+    """Return where a ready export lies: where it was made, then where it was sent."""
+    found = [Copy(export.node, str(export.folder.model))] if export.node else []
+    sent = Delivery.objects.filter(export=export, state=DeliveryState.DONE).exclude(to_node=None)
+    for delivery in sent.select_related("to_node"):
+        if delivery.to_node:
+            found.append(Copy(delivery.to_node, delivery.target["folder"]))
+    return found
+
+
+def place(run: Run, exports: Sequence[Export]) -> tuple[Node, dict[int, str]]:
+    """Return a node that has all of them, and the folder of each there. Raises Refused."""
+    known = {export.pk: copies(export) for export in exports}
+    everywhere = [{copy.node for copy in found} for found in known.values()]
+    node: Node | None = _first(run)
+    if everywhere:
+        first = (copy.node for copy in known[exports[0].pk])
+        node = next((node for node in first if all(node in nodes for nodes in everywhere)), None)
+        if node is None:
+            raise Refused([_apart(known)])
     if node is None:
         raise Refused([Problem("models", f"{run.cluster} has no node in service", "Return one to service.")])
     if not node.in_service or not node.host_key:
         raise Refused([Problem("models", f"node {node.name} is out of service", "Return it to service.")])
-    return node
+    return node, {pk: next(copy.folder for copy in found if copy.node == node) for pk, found in known.items()}
+
+
+def _apart(known: dict[int, list[Copy]]) -> Problem:
+    where = [f"export {pk} is on {', '.join(copy.node.name for copy in found)}" for pk, found in known.items()]
+    return Problem("models", " and ".join(where), "Send one to the other's node, or ask them one by one.")
 
 
 def _first(run: Run) -> Node | None:

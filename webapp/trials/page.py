@@ -30,7 +30,7 @@ def whole(run: Run, form: Form, trial: Trial | None = None) -> dict[str, Any]:
         "run": run,
         "form": form,
         "chat": is_chat(run),
-        "choices": [(str(export.pk), choice.name_of(export), export.node) for export in exports],
+        "choices": [(str(export.pk), choice.name_of(export), choice.copies(export)) for export in exports],
         "model": run.model,
         "started": run.attempt is not None,
         "history": history(run),

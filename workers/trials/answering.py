@@ -85,7 +85,7 @@ class Answering(Work[Trial]):
             if asked["export"] is None:
                 return base
             export = exports[asked["export"]]
-            folder = str(export.folder.model)
+            folder = asked["folder"]
             if export.adapter == "adapter":
                 return base.model_copy(update={"name": asked["name"], "adapter": folder})
             return base.model_copy(update={"name": asked["name"], "model": folder, "revision": ""})

@@ -21,9 +21,9 @@ class TrialState(models.TextChoices):
 class Trial(NodeJob):
     """Made by webapp.trials.actions alone; what is said is in its answers, a row for each model and prompt.
 
-    `asked`: [{name, export (id, null: the base)}], and once a model answers also what the node said of it: state,
-    device, why, dtype, bytes, seconds. `prompts`, `sampling`: as training.spec.answer has them. `beside`: a run holds
-    the node, so it answers on the CPU, stands back, and leaves memory free.
+    `asked`: [{name, export (id, null: the base), folder}], and once a model answers also what the node said of it:
+    state, device, why, dtype, bytes, seconds. `prompts`, `sampling`: as training.spec.answer has them. `beside`: a run
+    holds the node, so it answers on the CPU, stands back, and leaves memory free.
     """
 
     KIND = "trial"
