@@ -306,6 +306,34 @@ def test_tidying_up_leaves_the_newest_complete_one(page: Client, world: World, s
     assert [row.step for row in doom.superfluous(run)] == [3]
 
 
+def test_tidying_up_leaves_what_the_rule_values(world: World) -> None:
+    """The best and every fourth of both attempts stay; what a second attempt left behind it goes."""
+    rule = {"every_steps": 1, "keep": 3, "keep_best": 1, "best_metric": "loss", "keep_every": 4}
+    feed = world.running(checkpoints=rule)
+    losses = {1: 0.9, 2: 0.1, 3: 0.8, 4: 0.7, 5: 0.6, 6: 0.5}
+    for step, loss in losses.items():
+        known = {
+            "metrics": {"loss": {"value": loss, "step": step}},
+            "nodes": 2,
+            "world_size": 2,
+            "bytes": 500,
+            "files": 2,
+        }
+        for rank in (0, 1):
+            feed.write(f"train@{rank}", ("checkpoint", step, {"name": f"checkpoint-{step}", "node_rank": rank} | known))
+    assert doom.superfluous(feed.run) == []  # training goes on
+    feed.end(RunState.STOPPING)
+    feed.end(RunState.STOPPED)
+    feed.run.refresh_from_db()
+    assert [row.step for row in doom.superfluous(feed.run)] == [1, 3, 5]
+    actions.resume(feed.run, "ada", at(feed.run, 5))
+    again = world.started(feed.run)
+    assert [row.step for row in doom.superfluous(feed.run)] == [1, 3]
+    again.checkpoint(7)
+    feed.run.refresh_from_db()
+    assert [(row.attempt.number, row.step) for row in doom.superfluous(feed.run)] == [(1, 1), (1, 3), (1, 6)]
+
+
 def test_where_it_was_brought_is_known(world: World, stopped: Feed) -> None:
     run, row = stopped.run, at(stopped.run, 5)
     assert [(p.name, p.brought) for p in places(row)] == [("alpha", False), ("beta", False)]

@@ -12,6 +12,7 @@ from training.spec.lint import Problem
 
 from ..models import Attempt, Checkpoint, Export, Run
 from ..states import EXPORT_STATES, RESUMABLE, RunState
+from .leftover import leftover
 from .places import Place, of_all
 
 FIELD, LAST = "checkpoint", "even_last"
@@ -116,10 +117,7 @@ def _losses(run: Run, rows: Sequence[Checkpoint], last: bool) -> Iterator[str]:
 
 
 def superfluous(run: Run) -> list[Checkpoint]:
-    """Return what ended attempts left behind but for the run's newest complete one, and what is in use or pinned."""
-    rows = Checkpoint.objects.filter(attempt__run=run, delete_asked_at=None, deleted_at=None)
-    newest = rows.usable().order_by("-attempt__number", "-step").first()
-    ended = rows.exclude(attempt__ended_at=None).exclude(pk=newest.pk if newest else 0)
-    found = list(ended.select_related("attempt").prefetch_related("parts").order_by("attempt__number", "step"))
+    """Return what is left over of ended attempts and not in use."""
+    found = leftover(run)
     users = Users.of(found)
     return [row for row in found if not any(users.in_the_way(row))]
