@@ -134,6 +134,12 @@ def test_the_plan_is_asked_for_shown_in_place_and_started_by_the_same_button(
     assert "export-row" not in body(page, f"/runs/{feed.run.pk}/part/exports"), "it is none yet"
     page.post(f"/runs/{feed.run.pk}/export/plan", asked)
     assert Export.objects.count() == 1, "the same question has the same answer"
+    page.post(f"/runs/{feed.run.pk}/export/plan", asked | {"dtype": "float32"})
+    page.post(f"/runs/{feed.run.pk}/export/plan", asked)
+    gone = Export.objects.exclude(cancel_asked_at=None).order_by("pk")
+    assert [row.dtype for row in gone] == ["base", "float32"], "one question at a time"
+    gone.delete()
+    export = Export.objects.get()
     Export.objects.update(
         state="planned", plan=PLAN.model_dump(mode="json"), planned_at=timezone.now(), node=world.nodes[0]
     )
@@ -144,6 +150,12 @@ def test_the_plan_is_asked_for_shown_in_place_and_started_by_the_same_button(
     page.post(f"/runs/{feed.run.pk}/export", asked)
     export.refresh_from_db()
     assert (Export.objects.count(), export.waits, export.state) == (1, False, "gathering")
+
+
+def test_of_a_plan_that_waits_no_step_is_called_done_that_is_not(page: Client, world: World, feed: Feed) -> None:
+    text = body(page, f"/exports/{waiting(world, feed, PLAN).pk}/")
+    assert (text.count('class="step-done"'), text.count('class="step-come"')) == (2, 4)
+    assert 'data-testid="start"' in text
 
 
 def test_a_plan_that_can_not_work_is_not_started(page: Client, world: World, feed: Feed) -> None:

@@ -57,9 +57,10 @@ def _steps(export: Export) -> Iterator[tuple[str, str]]:
     here = export.phase if export.state == ExportState.RUNNING and export.phase in STEPS else export.state
     here = "check" if here == ExportState.RUNNING else here
     names = list(STEPS)
-    at = names.index(here) if here in names else len(names)
+    waits = here == ExportState.PLANNED
+    at = names.index(ExportState.GATHERING if waits else here) if waits or here in names else len(names)
     for number, name in enumerate(names):
-        yield STEPS[name], "done" if number < at else "now" if number == at else "come"
+        yield STEPS[name], "done" if number < at else "now" if number == at and not waits else "come"
 
 
 def _history(export: Export) -> list[Context]:

@@ -19,6 +19,7 @@ from webapp.runs.models import Export
 from webapp.runs.states import ExportState
 
 from ..end.ending import End
+from ..follow import streams
 from ..group import Answer, Member
 from ..launch import prepare, shards
 from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
@@ -119,10 +120,10 @@ class Exporting(Work[Export]):
         return End(reason_of(exit, Reason.PROOF), str(exit.get("text", "")))
 
     def let_go(self, job: Export) -> None:
-        if job.node is None:
+        if job.node is None or job.waits:
             return
         hold.take_away(job, shards.source_of(job.checkpoint))
-        if job.cancel_asked_at and job.state != ExportState.READY:
+        if job.cancel_asked_at and streams.were_opened(job):
             leftovers.remove(job, member_of(job))
 
     def after_failure(self, job: Export) -> None:

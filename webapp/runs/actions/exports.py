@@ -20,6 +20,7 @@ from ..models import Checkpoint, Export, Run
 from ..states import ExportState
 from .begin import OURSELVES
 from .choice import check_checkpoint, newest_checkpoint
+from .jobs import cancel
 
 FRESH = timedelta(minutes=5)  # how long a node's word on disk, memory and files is believed
 RETRIES = 2  # of an export whose job died, without being asked to
@@ -47,7 +48,14 @@ def plan(
 ) -> Export:
     """Ask what an export would be, and start nothing: it waits for `start`, and is let go where nobody says so."""
     chosen = _chosen(run, checkpoint, dtype, adapter)
-    return _plans(user, chosen).first() or _queue(user, chosen, waits=True)
+    if planned := _plans(user, chosen).first():
+        return planned
+    for other in Export.objects.filter(
+        waits=True, requested_by=user, checkpoint__attempt__run=run, cancel_asked_at=None
+    ):
+        if not other.has_ended:  # he asks about another one now
+            cancel(other, user.username if user else OURSELVES)
+    return _queue(user, chosen, waits=True)
 
 
 def _chosen(run: Run, checkpoint: Checkpoint | None, dtype: str, adapter: str) -> dict[str, object]:
