@@ -82,6 +82,9 @@ def test_it_works(page: Client, world: World, feed: Feed) -> None:
     assert "bfloat16, as the base model" in text
     assert HOSTILE not in text
     assert f'hx-get="/exports/{export.pk}/card"' in text
+    export.refresh_from_db()
+    assert f"vllm serve {export.folder.model} --dtype bfloat16 --served-model-name export-{export.pk}" in text
+    assert f"FROM {export.folder.model}" in text
     assert f'hx-get="/exports/{export.pk}/part"' not in text, "what has ended is not asked for again"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from . import expected, sources
+from . import expected, serving, sources
 from .models import Event, Export
 from .passport_page import sections
 from .states import ExportState
@@ -30,6 +30,7 @@ def whole(export: Export, site: str) -> Context:
         "held": expected.held(export),
         "history": _history(export),
         "archive": f"{site}api/v1/exports/{export.pk}/archive",
+        "serving": serving.of(export) if export.state == ExportState.READY else [],
         "passport": sections(export.passport) if export.passport else [],
         "has_card": any(file["name"] == "README.md" for file in export.files),
         "warning": _warning(export),
