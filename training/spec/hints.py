@@ -183,8 +183,11 @@ def _not_for_ollama(exported: Exported) -> str:
 def _template_note(exported: Exported) -> str:
     if exported.template:
         return "TEMPLATE writes chats as the model's own chat template does."
-    known = "" if exported.architecture else f" It converts {', '.join(sorted(OLLAMA))}."
+    known = ""
+    if not exported.architecture:
+        names = sorted(name.removesuffix("ForCausalLM") for name in OLLAMA)
+        known = f" It converts these, as config.json names them: {', '.join(names)}."
     return (
-        "Without TEMPLATE, Ollama takes the one of its own that is most like the model's; `python -m training serving`"
-        f" with the folder derives one where that can be done.{known}"
+        "Without TEMPLATE, Ollama takes the one of its own that is most like the model's; python -m training serving,"
+        f" given the folder, writes one where that can be done.{known}"
     )
