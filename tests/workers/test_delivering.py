@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from webapp.runs import actions
 from webapp.runs.models import Checkpoint, Event, Export
 from workers.deliver import remote
 from workers.nodejob import advance as nodejob
+from workers.nodejob import work
 
 SIZES = {"config.json": 400, "model-1.safetensors": 300_000, "model-2.safetensors": 200_000}
 
@@ -61,8 +65,12 @@ def leftovers(folder: Path) -> list[str]:
     return [path.name for path in folder.parent.iterdir() if path.name.startswith(f"{folder.name}.")]
 
 
-def test_to_a_folder_of_the_node_twice_and_not_over_others(world: World, export: Export) -> None:
+def test_to_a_folder_of_the_node_after_a_kill_twice_and_not_over_others(
+    world: World, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = world.folder / "shelf"
+    killed(world, deliver(export, world.user, folder=str(folder)), monkeypatch)
+    assert not folder.exists()
     done = drive(world, deliver(export, world.user, folder=str(folder)), "done", "failed")
     assert (done.state, done.node, done.reason_text) == ("done", export.node, "finished")
     assert is_whole(folder, export)
@@ -75,6 +83,18 @@ def test_to_a_folder_of_the_node_twice_and_not_over_others(world: World, export:
     told = Event.objects.filter(kind="delivery", data__delivery=done.pk).order_by("number")
     assert [e.data["new"] for e in told] == ["queued", "preparing", "running", "done"]
     assert told[0].data["actor"] == "ada"
+
+
+def killed(world: World, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill all of a delivery on its node, the supervisor too: the node is asked, and the secrets' file goes."""
+    drive(world, delivery, "running")
+    for pid in world.supervisors():
+        os.kill(pid, signal.SIGKILL)
+    with monkeypatch.context() as at_once:
+        at_once.setattr(work, "SILENCE", timedelta(0))
+        drive(world, delivery, "failed", "done")
+    assert (delivery.state, delivery.reason) == ("failed", "supervisor_lost")
+    assert not Path(delivery.folder.env).exists()
 
 
 def to_other(world: World) -> Destination:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -71,7 +73,7 @@ def _export(export_id: int) -> Export:
 
 
 def _back(request: HttpRequest, export: Export) -> HttpResponse:
-    back = request.POST.get("back", "")
-    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
-        back = f"{export.run.get_absolute_url()}#part-exports"
-    return redirect(back)
+    came_from = request.headers.get("Referer", "")
+    if url_has_allowed_host_and_scheme(came_from, allowed_hosts={request.get_host()}):
+        return redirect(f"{urlsplit(came_from).path}#deliveries-{export.pk}")
+    return redirect(f"{export.run.get_absolute_url()}#deliveries-{export.pk}")
