@@ -128,8 +128,9 @@ def test_it_is_sent_shown_and_cancelled(page: Client, world: World, export: Expo
     assert (delivery.place, delivery.target["prefix"]) == ("s3://models/site/chat", "site/chat")
     told = Event.objects.get(kind="delivery", data__new="queued")
     assert (told.data["actor"], delivery.place in told.data["text"]) == ("ada", True)
-    text = run_page(page, export)
-    assert delivery.place in text
+    for text in (run_page(page, export), page.get(export.get_absolute_url()).content.decode()):
+        assert delivery.place in text
+    assert "every 2s" in page.get(f"/deliveries/exports/{export.pk}/part").content.decode()
     assert SECRET not in text
     assert "sent to s3://models/site/chat" in page.get(f"/runs/{export.run.pk}/part/history").content.decode()
     Delivery.objects.update(state="running", phase="send", done=3, total=12)

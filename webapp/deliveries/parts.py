@@ -20,9 +20,11 @@ def context(export: Export, user: AbstractBaseUser | AnonymousUser) -> dict[str,
     """Return what `deliveries/part.html` takes."""
     rows = export.deliveries.select_related("destination", "requested_by", "node", "to_node")
     ready = export.state == export.STATES.done
+    shown = [(row, None if row.has_ended else time_left(row)) for row in rows[:SHOWN]]
     return {
         "export": export,
-        "shown": [(row, None if row.has_ended else time_left(row)) for row in rows[:SHOWN]],
+        "shown": shown,
+        "active": any(not row.has_ended for row, _ in shown),
         "destinations": Destination.objects.select_related("node") if ready else [],
         "can_send": ready,
         "may_name_a_folder": getattr(user, "is_staff", False),

@@ -64,8 +64,8 @@ def cancel(request: HttpRequest, delivery_id: int) -> HttpResponse:
 @never_cache
 @require_GET
 def part(request: HttpRequest, export_id: int) -> HttpResponse:
-    """Answer the part alone, for a page that follows an export."""
-    return render(request, "deliveries/part.html", context(_export(export_id), request.user))
+    """Answer what became of the deliveries, for a page that is open."""
+    return render(request, "deliveries/rows.html", context(_export(export_id), request.user))
 
 
 def _export(export_id: int) -> Export:
