@@ -6,6 +6,8 @@ import math
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from tests.training.folders import whole
 from training.endings import Ended
 from training.journal import Journal, tail
 from training.ranks import Ranks
-from training.saving import checkpoints, removal
+from training.saving import checkpoints, removal, shelf
 from training.saving.checkpoints import FileFacts, Metric
 from training.saving.known import Known
 from training.saving.saver import Saver
@@ -128,6 +130,26 @@ def test_one_that_a_person_deletes_meanwhile_is_missed_by_nobody(ranks: Ranks, t
     removal.delete(training.root / "checkpoint-2")
     training.save(6, 0.7)
     assert checkpoints.steps(training.root) == [4, 6]
+
+
+def test_a_person_who_deletes_all_the_time_never_gets_what_training_needs(ranks: Ranks, tmp_path: Path) -> None:
+    training, over, deleted = Training(ranks, tmp_path, keep=3), threading.Event(), list[str]()
+
+    def person() -> None:
+        while not over.is_set():
+            folders_there = [training.root / f"checkpoint-{step}" for step in checkpoints.steps(training.root)]
+            deleted.extend(shelf.delete(folders_there)[1])
+
+    with ThreadPoolExecutor(1) as pool:
+        deleting = pool.submit(person)
+        for step in range(2, 52, 2):
+            training.save(step)
+            assert folders.damage(training.root / f"checkpoint-{step}") == []
+        over.set()
+        deleting.result()
+    assert checkpoints.steps(training.root)[-1] == 50
+    assert "checkpoint-50" not in deleted
+    assert deleted
 
 
 def test_the_figures_go_on_from_a_checkpoint_until_they_are_measured_again() -> None:

@@ -103,7 +103,7 @@ def faults(folder: Path, *, small: int = SMALL) -> list[str]:
 
     Sizes are compared, and the bytes of files up to `small`; those of the others by `changed`.
     """
-    first = next((m for path in sorted(folder.glob("manifest-*.json")) if (m := _manifest_at(folder, path))), None)
+    first = next(iter(manifests(folder)), None)
     if first is None:
         return ["it has no manifest, so its save did not end"]
     found: list[str] = []
@@ -120,8 +120,8 @@ def faults(folder: Path, *, small: int = SMALL) -> list[str]:
 
 def manifests(folder: Path) -> list[Manifest]:
     """Return the manifests that are here and can be read, by node."""
-    found = (_manifest_at(folder, path) for path in folder.glob("manifest-*.json"))
-    return sorted((manifest for manifest in found if manifest), key=lambda manifest: manifest.node_rank)
+    numbers = (int(found[1]) for name in removal.names(folder) if (found := MANIFEST.fullmatch(name)))
+    return [manifest for number in sorted(numbers) if (manifest := read_manifest(folder, number))]
 
 
 def manifest_time(folder: Path, manifest: Manifest) -> float:
@@ -132,22 +132,18 @@ def manifest_time(folder: Path, manifest: Manifest) -> float:
         return 0.0
 
 
-def _manifest_at(folder: Path, path: Path) -> Manifest | None:
-    number = MANIFEST.fullmatch(path.name)
-    return read_manifest(folder, int(number[1])) if number else None
-
-
 def _part_faults(folder: Path, manifest: Manifest, *, small: int = SMALL) -> list[str]:
     """Return which files of one node's part are not as its manifest says. `small`: bytes up to which one is read."""
     found = []
     for name, facts in manifest.files.items():
-        path = folder / name
-        if not path.is_file():
+        try:  # one look a file: a person may be deleting the checkpoint meanwhile
+            size = (folder / name).stat().st_size
+            if size != facts.size:
+                found.append(f"{name} has {size} bytes in place of {facts.size}")
+            elif facts.size <= small and _measured(folder / name) != facts:
+                found.append(f"{name} was changed after its save")
+        except (FileNotFoundError, NotADirectoryError):
             found.append(f"{name} is missing")
-        elif path.stat().st_size != facts.size:
-            found.append(f"{name} has {path.stat().st_size} bytes in place of {facts.size}")
-        elif facts.size <= small and _measured(path) != facts:
-            found.append(f"{name} was changed after its save")
     return found
 
 
@@ -177,11 +173,6 @@ def steps(root: Path) -> list[int]:
         return []
     names = (NAME.fullmatch(path.name) for path in root.iterdir() if path.is_dir())
     return sorted(int(found[1]) for found in names if found)
-
-
-def own_part_complete(root: Path, step: int, node_rank: int) -> bool:
-    """Tell whether this node's part of a checkpoint is whole."""
-    return not own_faults(root / checkpoint_name(step), node_rank)
 
 
 def seen(root: Path, node_rank: int, metric: str) -> list[Seen]:

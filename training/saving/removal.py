@@ -12,7 +12,7 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from ..spec.folder import HOLD, PIN, held_by
+from ..spec.folder import PIN, held_by
 
 DELETED = ".deleted-"
 
@@ -23,7 +23,15 @@ def pinned(folder: Path) -> bool:
 
 def holds(folder: Path) -> list[int]:
     """Return the exports that hold the checkpoint in `folder`, in order of number."""
-    return sorted(number for path in folder.glob(f"{HOLD}*") if (number := held_by(path.name)) is not None)
+    return sorted(number for name in names(folder) if (number := held_by(name)) is not None)
+
+
+def names(folder: Path) -> list[str]:
+    """Return what is in the folder; nothing where it has gone, also meanwhile, which a glob doesn't bear."""
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 def pin(folder: Path) -> None:
@@ -38,8 +46,8 @@ def unpin(folder: Path) -> None:
 def size(folder: Path) -> int:
     """Return the bytes of all files under `folder`; one that vanishes meanwhile counts nothing."""
     found = 0
-    for directory, _, names in os.walk(folder):
-        for name in names:
+    for directory, _, files in os.walk(folder):
+        for name in files:
             with suppress(FileNotFoundError):
                 found += os.lstat(os.path.join(directory, name)).st_size
     return found
