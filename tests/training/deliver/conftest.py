@@ -11,7 +11,7 @@ import pytest
 
 from tests.training.deliver import seaweed
 from tests.training.deliver.gate import Gate
-from tests.training.deliver.harness import make_export
+from tests.training.deliver.harness import make_export, until
 
 
 @pytest.fixture
@@ -43,13 +43,25 @@ class S3:
         )
 
 
+def _has_bucket(client: Any) -> bool:
+    """Make the bucket; False while the server still gathers its parts, and answers requests all the same."""
+    try:
+        client.create_bucket(Bucket="models")
+    except client.exceptions.BucketAlreadyOwnedByYou:
+        return True
+    except (client.exceptions.ClientError, client.exceptions.BucketAlreadyExists):
+        return False
+    client.put_object(Bucket="models", Key="ready", Body=b"x")
+    return True
+
+
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
     keys = {user: dict(zip(names, map(str, pair), strict=True)) for user, (*pair, _) in seaweed.KEYS.items()}
     with seaweed.server(tmp_path_factory.mktemp("seaweed")) as url, Gate(url) as gate:
         found = S3(gate, keys)
-        found.client().create_bucket(Bucket="models")
+        until(lambda: _has_bucket(found.client()))
         yield found
         gate.open()
         gate.shutdown()

@@ -21,6 +21,11 @@ KEYS = {
 }
 PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc")
 PORTS += ("filer.port", "filer.port.grpc", "s3.port.grpc", "s3.port")
+# What it would do by itself: listen at fixed ports, put sockets into /tmp, tell others how it is used.
+NOTHING_ELSE = (
+    *("-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"),
+    *("-filer.localSocket=filer.sock", "-s3.localSocket=s3.sock"),
+)
 TRIES = 3  # a port that was free may be taken by the time it is wanted
 
 
@@ -28,7 +33,8 @@ TRIES = 3  # a port that was free may be taken by the time it is wanted
 def server(folder: Path) -> Iterator[str]:
     """Start one with its files in `folder`; give its address."""
     for attempt in range(TRIES):
-        process, url = _start(folder / str(attempt))
+        ports = _free(len(PORTS))
+        process, url = _start(folder / str(attempt), ports), f"http://127.0.0.1:{ports[-1]}"
         try:
             until(lambda: process.poll() is not None or _answers(url))  # noqa: B023  called within this turn
             if process.poll() is None:
@@ -37,24 +43,26 @@ def server(folder: Path) -> Iterator[str]:
         finally:
             process.kill()
             process.wait()
+            for port in ports:  # those of its own calls, which it can't be told to put elsewhere
+                for path in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                    path.unlink(missing_ok=True)
     raise AssertionError((folder / "log").read_text())
 
 
-def _start(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
+def _start(folder: Path, ports: list[int]) -> subprocess.Popen[bytes]:
     (folder / "data").mkdir(parents=True)
     identities = [
         {"name": name, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
         for name, (key, secret, actions) in KEYS.items()
     ]
     (folder / "s3.json").write_text(json.dumps({"identities": identities}))
-    ports = _free(len(PORTS))
     command = [
         _binary(), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'data'}", "-filer", "-s3",
         f"-s3.config={folder / 's3.json'}", "-volume.max=8", "-master.volumeSizeLimitMB=64",
-        *(f"-{name}={port}" for name, port in zip(PORTS, ports, strict=True)),
+        *NOTHING_ELSE, *(f"-{name}={port}" for name, port in zip(PORTS, ports, strict=True)),
     ]  # fmt: skip
     with (folder.parent / "log").open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, cwd=folder), f"http://127.0.0.1:{ports[-1]}"
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
 
 
 def _binary() -> str:

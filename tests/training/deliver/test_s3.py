@@ -20,7 +20,8 @@ from training.spec.deliver import S3Target
 from training.spec.faults import Reason
 
 MB = 1 << 20
-LARGE = {"a.safetensors": 21 * MB, "b.safetensors": 100, "config.json": 100}
+SMALL = {"a.safetensors": 6 * MB, "config.json": 100}
+LARGE = {"a.safetensors": 16 * MB, "b.safetensors": 100, "config.json": 100}
 
 
 def stored(s3: S3, prefix: str) -> dict[str, bytes]:
@@ -109,7 +110,7 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3: S3, tmp_path: Path) -> 
 
 
 def test_an_upload_of_other_content_is_not_taken_over(s3: S3, tmp_path: Path) -> None:
-    export = make_export(tmp_path / "export", LARGE)
+    export = make_export(tmp_path / "export", SMALL)
     client = s3.client()
     made = client.create_multipart_upload(Bucket="models", Key="taken/a.safetensors")
     client.upload_part(
@@ -121,7 +122,7 @@ def test_an_upload_of_other_content_is_not_taken_over(s3: S3, tmp_path: Path) ->
 
 
 def test_a_source_changed_since_its_proof_ends_without_a_marker(s3: S3, tmp_path: Path) -> None:
-    export = make_export(tmp_path / "export", LARGE)
+    export = make_export(tmp_path / "export", SMALL)
     flip(export / "a.safetensors")
     code, finished = deliver(tmp_path, export, s3.target("flipped"))
     assert (code, finished["reason"]) == (1, "data")
