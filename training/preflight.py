@@ -44,7 +44,7 @@ NEEDED = {
 OPTIONAL = {"peft": "peft", "flash_attn": "flash-attn", "bitsandbytes": "bitsandbytes", "pynvml": "nvidia-ml-py"}
 REQUIREMENTS = Path(__file__).resolve().with_name("requirements.txt")
 FREE_BYTES = 1 << 30  # less than this and not even the smallest job has room
-GPU_FIELDS = ("index", "name", "memory.total", "memory.used")
+GPU_FIELDS = ("index", "name", "memory.total", "memory.used", "driver_version")
 MIB = 1 << 20
 
 
@@ -141,8 +141,9 @@ def _gpus(problems: list[dict[str, str]]) -> list[dict[str, Any]]:
 
 
 def _gpu(row: list[str]) -> dict[str, Any]:
-    index, name, total, used = row
-    return {"index": int(index), "name": name, "memory_total": int(total) * MIB, "memory_used": int(used) * MIB}
+    index, name, total, used, driver = row
+    memory = {"memory_total": int(total) * MIB, "memory_used": int(used) * MIB}
+    return {"index": int(index), "name": name, **memory, "driver": driver}
 
 
 def _scratch(scratch: Path, problems: list[dict[str, str]]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from tests.training.attempts import Attempts
-from tests.training.launch import recipe
+from tests.training.launch import of_kind, recipe
 from tests.training.lora_ranks import save_adapter
 from tests.training.test_lora_parts import llama
 from training.adapters.names import CONFIG
@@ -27,6 +29,7 @@ from training.export.source import names, open_source
 from training.spec.events import Event, parse
 from training.spec.job import ExportJob
 from training.spec.lint import Refused
+from training.spec.passport import Loss, Passport
 
 
 @dataclass
@@ -118,6 +121,40 @@ def test_adapter_and_merged_model_give_equal_outputs(merged: Exported, alone: Ex
     beside = logits(PeftModel.from_pretrained(base, str(alone.folder)).eval())
     moved = float((whole - plain).abs().max())
     assert float((whole - beside).abs().max()) < moved * 0.02, "a bf16 adapter is within its rounding"
+
+
+RUN = """
+import os, re, sys
+for folder in sys.argv[1:]:
+    os.chdir(folder)
+    code = re.search(r"```python\\n(.*?)```", open("README.md").read(), re.DOTALL)[1]
+    exec(code.replace("max_new_tokens=40", "max_new_tokens=3"), {})
+    print("loaded", folder)
+"""
+
+
+@pytest.mark.ranks
+def test_the_cards_own_lines_load_it(merged: Exported, alone: Exported) -> None:
+    folders = [str(one.folder) for one in (merged, alone)]
+    run = subprocess.run([sys.executable, "-c", RUN, *folders], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert [line for line in run.stdout.splitlines() if line.startswith("loaded")] == [f"loaded {f}" for f in folders]
+    assert "library_name: peft" in (alone.folder / "README.md").read_text()
+
+
+@pytest.mark.ranks
+def test_by_hand_the_passport_is_of_what_training_left(merged: Exported, attempts: Attempts) -> None:
+    told = Passport.model_validate_json((merged.folder / "passport.json").read_bytes())
+    (attempt,) = told.attempts
+    metrics = of_kind(attempts.adapted.head, "metrics")
+    assert (told.composed_of, told.checkpoint.step, attempt.facts["world_size"]) == ("files", 6, 2)
+    assert told.losses.first == Loss(step=1, loss=metrics[0].data["loss"])
+    assert told.losses.last == Loss(step=6, loss=metrics[-1].data["loss"])
+    assert told.recipe["method"]["kind"] == "lora"
+    assert told.dataset.trained["rows"] == told.dataset.rows == 60
+    assert attempt.nodes[0].command[1:4] == ("-m", "training", "tokenise")
+    assert (told.cost.tokens or 0) > 0
+    assert (told.cost.seconds or 0) > 0
 
 
 @pytest.mark.ranks

@@ -10,16 +10,19 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 from tests.prove import oldest
 from tests.training import sharded
 from tests.training.tokens import TAGGED
-from training.export import cli
+from training.export import cli, papers
 from training.export.planning import Planner
 from training.spec.events import Event, Kind, parse
 from training.spec.job import ExportJob
+from training.spec.lint import Refused
+from training.spec.passport import CheckpointFacts, ModelFacts, Passport, RunFacts
 
 pytestmark = pytest.mark.ranks
 
@@ -35,6 +38,16 @@ def tensors(folder: Path) -> dict[str, torch.Tensor]:
     return out
 
 
+HOSTILE = "<img src=x onerror=alert(1)> | [x](javascript:1) `$(id)`\n# not a heading"
+KNOWN = Passport(
+    composed_of="rows",
+    run=RunFacts(id=41, name=HOSTILE, owner="ada"),
+    model=ModelFacts(name="the base", location="/models/base"),
+    checkpoint=CheckpointFacts(name="checkpoint-7", step=7, nodes=2, world_size=2),
+    asked_by="grace",
+)
+
+
 @pytest.fixture(scope="module")
 def tied(export_job, tmp_path_factory):
     """An export in bfloat16 in as many files as the smallest limit makes."""
@@ -45,9 +58,19 @@ def tied(export_job, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def untied(export_job, tmp_path_factory):
-    """An export in float32, which passes the smallest limit and so is in two files; trained with its own template."""
+    """An export in float32, which passes the smallest limit and so is in two files; trained with its own template.
+
+    What the service knows of it is put beside its job.
+    """
+    folder = tmp_path_factory.mktemp("untied")
+    (folder / "passport.json").write_text(KNOWN.model_dump_json())
     job = export_job(
-        tmp_path_factory.mktemp("untied"), "untied", dtype="float32", max_shard_bytes=1_100_000, template=TAGGED
+        folder,
+        "untied",
+        dtype="float32",
+        max_shard_bytes=1_100_000,
+        template=TAGGED,
+        passport=f"{folder}/passport.json",
     )
     assert cli.run(job) == 0
     return job
@@ -99,6 +122,45 @@ def test_the_list_of_files_is_what_lies_there(tied):
         data = (folder / file["name"]).read_bytes()
         assert (file["size"], file["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
     assert not folder.with_name("model.partial").exists()
+
+
+def test_the_passport_goes_along_with_what_the_node_adds(untied):
+    told = events(untied)[-2].data["passport"]
+    assert json.loads((Path(untied.out) / "passport.json").read_text()) == told
+    added = told.pop("export")
+    assert told == KNOWN.model_dump(mode="json", exclude={"export"})
+    assert (added["dtype"], added["asked_by"], added["versions"]["torch"]) == ("float32", "grace", torch.__version__)
+
+
+def test_the_card_is_facts_and_shows_what_somebody_typed_as_it_is(untied):
+    text = (Path(untied.out) / "README.md").read_text()
+    _, head, body = text.split("---\n", 2)
+    assert yaml.safe_load(head)["library_name"] == "transformers"
+    assert "# &lt;img src=x onerror=alert(1)&gt; \\| \\[x\\](javascript:1) \\`$(id)\\` # not a heading\n" in body
+    proof = json.loads((Path(untied.out) / "proof.json").read_text())
+    for check in proof["checks"]:
+        assert f"| {check['name']} | passed: " in body
+    assert "Loads in transformers >= 4.45.0." in body
+
+
+def test_every_byte_can_be_checked_by_anybody(untied):
+    run = subprocess.run(
+        ["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=untied.out, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout
+    names = {path.name for path in Path(untied.out).iterdir()}
+    assert {line.partition(": ")[0] for line in run.stdout.splitlines()} == names - {"SHA256SUMS"}
+    listed = {file["name"] for file in json.loads((Path(untied.out) / "proof.json").read_text())["files"]}
+    assert listed == names - {"SHA256SUMS", "proof.json"}
+
+
+def test_a_passport_that_cannot_be_read_is_refused_before_anything_is_written(export_job, tmp_path):
+    (tmp_path / "passport.json").write_text('{"composed_of": "rumours"}')
+    job = export_job(tmp_path, "tied", passport=str(tmp_path / "passport.json"))
+    with pytest.raises(Refused, match=r"passport: .*composed_of"):
+        papers.read(job)
+    with pytest.raises(Refused, match="No such file"):
+        papers.read(job.model_copy(update={"passport": str(tmp_path / "none")}))
 
 
 def test_the_proof_compared_with_the_checkpoint_itself(tied):

@@ -75,11 +75,11 @@ def test_a_scratch_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_gpus_are_read_from_nvidia_smi(tmp_path: Path) -> None:
-    lines = "0, NVIDIA A100-SXM4-80GB, 81920, 5\n1, NVIDIA A100-SXM4-80GB, 81920, 1024\n"
+    lines = "0, NVIDIA A100-SXM4-80GB, 81920, 5, 570.86.15\n1, NVIDIA A100-SXM4-80GB, 81920, 1024, 570.86.15\n"
     tool(tmp_path, f"cat <<'E'\n{lines}E")
     body = answer(sys.executable, tmp_path / "s", f"{tmp_path}:{os.environ['PATH']}")
     assert [gpu["memory_used"] for gpu in body["gpus"]] == [5 << 20, 1 << 30]
-    assert body["gpus"][1]["name"] == "NVIDIA A100-SXM4-80GB"
+    assert (body["gpus"][1]["name"], body["gpus"][1]["driver"]) == ("NVIDIA A100-SXM4-80GB", "570.86.15")
     # torch of this test environment may or may not have CUDA; only the build without it is a problem
     assert ("cuda" in fields(body)) == (body["versions"]["torch"] is not None and body["cuda"] is None)
 

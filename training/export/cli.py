@@ -7,7 +7,6 @@ Exit status: 0 when the folder is in its place, 1 otherwise.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import signal
 import sys
@@ -22,10 +21,12 @@ from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.job import ExportJob
+from ..spec.passport import Passport
 from . import manifest, place
 from .meter import Meter
 from .opened import Opened, open_checkpoint
 from .outcome import Damaged, Failure, reason_of
+from .place import Written
 from .record import fingerprint
 from .space import check_disk
 
@@ -93,9 +94,10 @@ def _export(job: ExportJob, opened: Opened, work: place.Work, journal: Journal) 
         from .assemble import Assembly
         from .blueprint import load_config
         from .numbers import settled
+        from .papers import read
 
         job = settled(job, load_config(job))
-        assembly = Assembly(job, opened)
+        assembly, known = Assembly(job, opened), read(job)
     there = sum(done.size for done in durable.values())
     check_disk(assembly.bytes - there, shutil.disk_usage(work.folder).free, str(work.out.parent))
     try:
@@ -103,7 +105,7 @@ def _export(job: ExportJob, opened: Opened, work: place.Work, journal: Journal) 
     except (Failure, Damaged):
         opened.files.check()  # where a shard is damaged, that is the reason
         raise
-    return _prove(job, opened.step, work.folder, written, assembly.memory, journal)
+    return _prove(job, known, work.folder, written, assembly.memory, journal)
 
 
 def _tell_again(job: ExportJob, out: Path, checkpoint: Path, journal: Journal) -> None:
@@ -125,28 +127,16 @@ def _tell(exported: dict[str, Any], work: place.Work, journal: Journal) -> None:
 
 
 def _prove(
-    job: ExportJob, step: int, folder: Path, weights: Sequence[Any], size: int, journal: Journal
+    job: ExportJob, known: Passport, folder: Path, weights: Sequence[Written], size: int, journal: Journal
 ) -> dict[str, Any]:
-    from .proof import NAME, prove
+    from . import papers
+    from .proof import prove
 
     meter = Meter(journal, "prove", size)
-    proof = prove(job, folder, size)
-    known = {file.name: file for file in weights}
-    files = [known.get(p.name) or place.facts(p) for p in place.results(folder)]
-    listed = [file.as_dict() for file in files]
-    full = {
-        "checkpoint": Path(job.checkpoint).name,
-        "step": step,
-        "dtype": job.dtype,
-        "adapter": job.adapter,
-        "files": listed,
-        **proof,
-    }
-    (folder / NAME).write_text(json.dumps(full, indent=2) + "\n", "utf-8")
-    listed.append(place.facts(folder / NAME).as_dict())
+    exported = papers.write(job, known, prove(job, folder, size), folder, weights)
     meter.add(size)
     meter.tell()
-    return {"bytes": sum(f["size"] for f in listed), "dtype": job.dtype, "files": listed, "proof": proof}
+    return exported
 
 
 def _stop(signum: int, frame: FrameType | None) -> NoReturn:

@@ -89,6 +89,11 @@ class JobFolder:
         return self.path / "base"
 
     @property
+    def passport(self) -> PurePosixPath:
+        """What made the weights that are exported: spec.passport.Passport as JSON."""
+        return self.path / "passport.json"
+
+    @property
     def model(self) -> PurePosixPath:
         """An export's result."""
         return self.path / "model"

@@ -7,11 +7,13 @@ passport whenever it is written. It names people by their user name and secrets 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 NAME = "passport.json"
+GPU = ("name", "memory_total", "driver")
 
 
 class Part(BaseModel):
@@ -54,7 +56,7 @@ class NodeFacts(Part):
     name: str = ""
     processes: int | None = None
     command: tuple[str, ...] = ()
-    variables: tuple[str, ...] = Field((), description="Names of what the ranks' environment was given.")
+    variables: tuple[str, ...] = Field((), description="Names of what the ranks' environment was given; no values.")
     hardware: dict[str, Any] = Field(default_factory=dict)
     versions: dict[str, Any] = Field(default_factory=dict)
 
@@ -96,10 +98,9 @@ class Losses(Part):
 
 
 class Cost(Part):
-    """`tokens` seen by all ranks up to the checkpoint; None where training did not count them. `seconds`: training."""
+    """`tokens` that all ranks trained on up to the checkpoint; None where nobody counted. `seconds`: training."""
 
     tokens: int | None = None
-    trained_tokens: int | None = None
     seconds: float | None = None
 
 
@@ -134,3 +135,18 @@ class Passport(Part):
     checkpoint: CheckpointFacts
     asked_by: str = Field("", description="User name of who asked for the export.")
     export: ExportFacts | None = Field(None, description="Added on the node that wrote the folder.")
+
+
+def hardware(check: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a preflight's answer what the machine is; how busy it is, is left out."""
+    gpus = [{name: gpu[name] for name in GPU if name in gpu} for gpu in check.get("gpus") or []]
+    return {name: check[name] for name in ("hostname", "cores", "ram_total") if name in check} | {"gpus": gpus}
+
+
+def versions(check: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a preflight's answer the versions of what is there."""
+    found = {"python": check.get("python"), **(check.get("versions") or {})}
+    found |= {name: check.get(name) for name in ("cuda", "nccl")}
+    drivers = {str(gpu["driver"]) for gpu in check.get("gpus") or [] if gpu.get("driver")}
+    found |= {"driver": ", ".join(sorted(drivers))}
+    return {name: value for name, value in found.items() if value}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -23,7 +24,7 @@ from ..follow import streams
 from ..group import Answer, Member
 from ..launch import prepare, shards
 from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
-from . import hold, leftovers, planning
+from . import hold, leftovers, passport, planning
 
 WAITS_FOR = timedelta(minutes=20)  # a plan that nobody starts
 
@@ -100,7 +101,8 @@ class Exporting(Work[Export]):
 
     def plan(self, job: Export, member: Member) -> NodePlan:
         env = prepare.environment(job.run.model.location)
-        return plan_export(member.slot, self.job(job, member), member.folder, release=member.release, env=env)
+        planned = plan_export(member.slot, self.job(job, member), member.folder, release=member.release, env=env)
+        return replace(planned, files={**planned.files, member.folder.passport.name: passport.text(job)})
 
     def job(self, job: Export, member: Member) -> ExportJob:
         """Return what the node is told, or asked about."""
@@ -111,6 +113,7 @@ class Exporting(Work[Export]):
             revision=run.model.revision,
             out=str(member.folder.model),
             events=str(member.folder.events),
+            passport=str(member.folder.passport),
             **export_settings(run.parsed_recipe()) | {"dtype": job.dtype, "adapter": job.adapter},
         )
 
