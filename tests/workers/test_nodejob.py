@@ -22,14 +22,14 @@ from workers.export.exporting import Exporting
 from workers.nodejob import heed
 from workers.nodejob.kinds import WORKS
 
-# In the place of an export: one that heeds the request to stop, and one that is deaf and never ends.
+# In the place of an export: one that heeds the request to stop, and one that never looks for it.
 STANDS_IN = """#!/bin/sh
 case "$2 $3" in "training plan-export") exec {python} {plans} ;; esac
 case "$2 $3" in "training export") {what}; exit 1 ;; esac
 exec {python} "$@"
 """
 HEEDS = "while [ ! -e stop ]; do sleep 0.05; done"
-DEAF = "trap '' TERM; while :; do sleep 1; done"
+DEAF = "while :; do sleep 0.1; done"
 
 
 @pytest.fixture

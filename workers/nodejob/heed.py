@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -17,18 +16,15 @@ POLL_SECONDS = 2.0
 async def unless_cancelled(job: NodeJob, work: Coroutine[Any, Any, None]) -> bool:
     """Do `work`; return False where it was broken off because somebody asked for the job's end."""
     working = asyncio.create_task(work)
-    asked = sync_to_async(_is_asked)
-    while True:
-        done, _ = await asyncio.wait([working], timeout=POLL_SECONDS)
-        if done:
-            await working
-            return True
-        if await asked(job):
-            working.cancel()
-            with suppress(asyncio.CancelledError):
-                await working
-                return True
-            return False
+    try:
+        while not (await asyncio.wait([working], timeout=POLL_SECONDS))[0]:
+            if await sync_to_async(_is_asked)(job):
+                return False
+        await working
+        return True
+    finally:
+        working.cancel()  # also where the database could not be asked
+        await asyncio.gather(working, return_exceptions=True)
 
 
 def _is_asked(job: NodeJob) -> bool:
