@@ -12,7 +12,6 @@ from django.utils import timezone
 from training.spec import envfile
 from training.spec.deliver import SECRETS, missing_secrets, parse_target
 from training.spec.lint import Problem, Refused
-from webapp.fleet.models import Node
 
 from .models import Destination
 from .models.destination import KINDS
@@ -93,12 +92,3 @@ def delete(destination: Destination) -> None:
     if active.exists():
         raise Refused([Problem("destination", "a delivery to it is under way", "Cancel it, or wait for its end.")])
     destination.delete()
-
-
-def choices() -> list[Destination]:
-    return list(Destination.objects.select_related("node"))
-
-
-def nodes() -> list[Node]:
-    """Return the nodes that may receive: those whose host key is pinned."""
-    return list(Node.objects.exclude(host_key="").order_by("name"))
