@@ -88,14 +88,23 @@ class Estimate:
         """This process has imported and opened all that the two will: both begin with what it took."""
         process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
         available = memory().available
-        whole = self.assembly.memory <= max(0, available - HEADROOM)
-        prove = process + (self.assembly.memory if whole else 2 * self._largest())
+        room = max(0, available - HEADROOM)
+        whole = self.assembly.memory <= room
+        prove = process + (self._loaded(room) if whole else self._streamed())
         return Memory(stream=process + ROOM, prove=prove, available=available, whole=whole)
 
-    def _largest(self) -> int:
-        """Return the bytes of the largest block of rows that is in memory at once."""
-        rows = (prod(s.shape[1:]) * s.dtype.itemsize for s in self.assembly.source.tensors.values())
-        return max(BLOCK, *rows)
+    def _loaded(self, room: int) -> int:
+        """Return the bytes of the model as the proof has it last: with the checkpoint's own numbers, where they fit."""
+        masters = self._size("float32")
+        return (
+            max(self.assembly.memory, masters)
+            if self.job.adapter == "none" and masters <= room
+            else self.assembly.memory
+        )
+
+    def _streamed(self) -> int:
+        """Return the bytes of the largest tensor, of the result and of the checkpoint: some are needed whole."""
+        return 2 * max(BLOCK, *(4 * prod(s.shape) for s in self.assembly.source.tensors.values()))
 
     def disk(self) -> Disk:
         where = existing(self.out.parent)
@@ -125,7 +134,7 @@ class Estimate:
             start=startup,
             check=0.0,  # shards are compared while they are read to be written
             stream=read / speed.read + (out - plan.writing.done) / speed.write,
-            prove=startup + (read + out) / speed.read,
+            prove=startup + (2 * read + out) / speed.read,  # as converted, and with its own numbers
         )
 
 
