@@ -7,6 +7,7 @@
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
 # make bench-save     what a save costs the step: sharded, asynchronous and full, beside cp
 # make bench-export   from shards to a model's files, four ways: time and memory; 10 GB of disk
+# make bench-plan     an export's plan against the export: bytes, time and memory; 5 GB of disk
 # make prove-export   an export killed ten times goes on to the same bytes
 # make prove-resume   a run killed ten times goes on exactly
 # make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
@@ -28,7 +29,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Two processes: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download bench-export prove-export prove-resume prove-oldest gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download bench-export bench-plan prove-export prove-resume prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -88,6 +89,9 @@ bench-save: $(VENV)/.tests
 
 bench-export: $(VENV)/.tests
 	@$(BIN)/python -W ignore -m tests.bench.exporting $(BENCH_ARGS)
+
+bench-plan: $(VENV)/.tests
+	@$(BIN)/python -W ignore -m tests.bench.foretold $(BENCH_ARGS)
 
 prove-export: $(VENV)/.tests
 	@$(BIN)/python -W ignore -m tests.prove.exports $(PROVE_ARGS)

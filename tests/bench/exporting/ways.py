@@ -59,7 +59,7 @@ def ours(folder: Path, size: Size, *, prove: bool, prefix: tuple[str, ...] = ())
     process = subprocess.Popen(command, start_new_session=True)
     peak = 0
     while process.poll() is None and not _phase(job, "prove"):
-        peak = max(peak, _highest(process.pid))
+        peak = max(peak, highest(process.pid))
         time.sleep(LOOK)
     if not prove:
         os.killpg(process.pid, signal.SIGKILL)
@@ -139,7 +139,7 @@ def _at(told: list[Event], phase: str) -> list[float]:
     return [event.at for event in told if event.kind == Kind.PROGRESS and event.data["phase"] == phase]
 
 
-def _highest(pid: int) -> int:
+def highest(pid: int) -> int:
     """Return the peak resident memory of a living process so far, in bytes."""
     try:
         found = HIGHEST.search(Path(f"/proc/{pid}/status").read_text("ascii"))
