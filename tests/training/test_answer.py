@@ -245,11 +245,12 @@ def test_bytes_that_are_no_character_are_told_at_the_end():
 
 def test_by_hand(models, tmp_path):
     """The command itself: answers on a node, stands back behind others, and heeds a signal while it answers."""
-    body = {"models": [{"name": "base", "model": str(models / "base")}], "prompts": [CHAT] * 20, "nice": 3,
+    body = {"models": [{"name": "base", "model": "base"}], "prompts": [CHAT] * 20, "nice": 3,
             "sampling": {"max_new_tokens": 400}, "events": str(tmp_path / "events.jsonl")}  # fmt: skip
     (tmp_path / "job.json").write_text(json.dumps(body))
-    command = [sys.executable, "-m", "training", "answer", str(tmp_path / "job.json")]
-    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    command = [sys.executable, "-m", "training", "answer", "--print", str(tmp_path / "job.json")]
+    with (tmp_path / "out").open("wb") as out:
+        process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=out, cwd=models)
     until(lambda: (tmp_path / "events.jsonl").exists() and any(e.kind == "token" for e in told(tmp_path)))
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 3
     process.terminate()
@@ -257,6 +258,7 @@ def test_by_hand(models, tmp_path):
     assert len(answers(told(tmp_path))) == 20
     assert answers(told(tmp_path))[-1]["stopped_by"] == "stop"
     assert told(tmp_path)[-1].data["reason"] == "stopped"
+    assert (tmp_path / "out").read_text().startswith(f"\n== base, prompt 1\n{answers(told(tmp_path))[0]['text'][:20]}")
 
 
 def test_it_requires_a_job(tmp_path):

@@ -177,6 +177,12 @@ def test_the_base_alone_is_asked_where_no_run_is(world: World) -> None:
     assert (trial.node, trial.asked) == (world.nodes[1], [{"name": "base", "export": None}])
 
 
+def test_the_form_says_who_holds_the_node(page: Client, world: World, ready: Export) -> None:
+    Claim.objects.create(node=world.nodes[0], attempt=ready.attempt)
+    text = page.get(f"/runs/{ready.run.pk}/try/").content.decode()
+    assert f"alpha (run {ready.run.pk} holds it: on its CPU, slowly)" in text
+
+
 def test_one_at_a_time_answers_on_a_node(page: Client, world: World, ready: Export) -> None:
     first, second = ask(ready), ask(ready)
     assert list(queue.ahead_of(first)) == []
@@ -228,6 +234,12 @@ def test_fixed_prompts_are_put_to_each_export_and_once_to_the_base(page: Client,
     assert text.index("said 00") < text.index("said 10") < text.index("said 01") < text.index("said 11")
     assert "bfloat16" in text
     assert choice.name_of(first) in text
+    alone = page.get(first.get_absolute_url()).content.decode()
+    assert "said 10" in alone
+    assert choice.name_of(second) not in alone
+    chosen = page.get(f"/runs/{first.run.pk}/try/?export={first.pk}").content.decode()
+    assert f'value="{first.pk}" checked' in chosen
+    assert f'value="{second.pk}" checked' not in chosen
 
 
 def test_fixed_prompts_are_asked_again_where_they_failed(page: Client, world: World) -> None:

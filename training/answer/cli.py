@@ -28,7 +28,8 @@ FIELDS = (AnswerJob, Asked, Prompt, Sampling)
 
 def main(argv: list[str]) -> int:
     """Answer what the file argv[0] asks."""
-    path = _parser().parse_args(argv).job
+    options = _parser().parse_args(argv)
+    path = options.job
     try:
         job = AnswerJob.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -37,7 +38,7 @@ def main(argv: list[str]) -> int:
     os.nice(job.nice)
     limits = Limits(Path(job.events), job.seconds)
     limits.heed_signals()
-    course = Course(job, Journal(Path(job.events)))
+    course = Course(job, Journal(Path(job.events)), show=_print if options.print else None)
     with Guard(limits, course):
         return run(job, course, limits)
 
@@ -51,7 +52,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("job", type=Path, help="JSON file that says who is asked what")
+    parser.add_argument("--print", action="store_true", help="print what is said, too, as it comes")
     return parser
+
+
+def _print(text: str) -> None:
+    print(text, end="", flush=True)
 
 
 def _described(kind: type[AnswerJob | Asked | Prompt | Sampling]) -> Sequence[str]:

@@ -42,10 +42,20 @@ class Now:
 
 
 class Course:
-    """Writes the events. The guard's thread may end it at any moment: after that nothing more is told."""
+    """Writes the events. The guard's thread may end it at any moment: after that nothing more is told.
 
-    def __init__(self, job: AnswerJob, journal: Journal, clock: Callable[[], float] = time.monotonic):
+    `show` gets what is said as well, with who says it, for a terminal.
+    """
+
+    def __init__(
+        self,
+        job: AnswerJob,
+        journal: Journal,
+        clock: Callable[[], float] = time.monotonic,
+        show: Callable[[str], None] | None = None,
+    ):
         self.job, self.journal, self.clock = job, journal, clock
+        self._show = show or (lambda text: None)
         self.now = Now()
         self.cut_by: tuple[Reason, str] | None = None
         self._left = [(m, p) for m in range(len(job.models)) for p in range(len(job.prompts))]
@@ -70,6 +80,7 @@ class Course:
         with self._lock:
             what = f"reading prompt {prompt + 1} with {self.job.models[model].name}"
             self.now = Now(what, model, prompt, self.clock())
+            self._show(f"\n== {self.job.models[model].name}, prompt {prompt + 1}\n")
 
     def piece(self, text: str, tokens: int) -> None:
         """Tell some more of the answer in hand; `tokens`: how many it has by now."""
@@ -79,6 +90,7 @@ class Course:
             if now.first is None:
                 now.first = self.clock() - now.began
             now.text, now.tokens = now.text + text, tokens
+            self._show(text)
             self._emit(Kind.TOKEN, model=now.model, prompt=now.prompt, text=text, tokens=tokens)
 
     def answer(self, model: int, prompt: int, said: Said) -> None:
@@ -133,6 +145,7 @@ class Course:
 
     def end(self, reason: Reason, text: str) -> None:
         with self._lock:
+            self._show(f"\n== {text or 'all answered'}\n")
             self._emit(Kind.FINISHED, reason=reason, text=text)
             self._over = True
 

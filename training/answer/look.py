@@ -54,10 +54,10 @@ def look(asked: Asked, job: AnswerJob) -> Known:
 
 
 def _folder(asked: Asked) -> Path:
-    if asked.model.startswith("/"):
-        if not Path(asked.model).is_dir():
-            raise _refuse(asked, f"{asked.model} is not on this node", COPY)
+    if Path(asked.model).is_dir():
         return Path(asked.model)
+    if asked.model.startswith("/"):
+        raise _refuse(asked, f"{asked.model} is not on this node", COPY)
     try:
         found = cached_file(asked.model, "config.json", revision=asked.revision or None, local_files_only=True)
     except OSError:

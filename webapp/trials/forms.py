@@ -33,9 +33,10 @@ class Form:
     most_seconds: int = SECONDS
 
     @classmethod
-    def fresh(cls, exports: Sequence[Export]) -> Form:
-        """The base beside the newest export."""
-        return cls(models=[choice.BASE, *(str(export.pk) for export in exports[:1])])
+    def fresh(cls, exports: Sequence[Export], wanted: str = "") -> Form:
+        """The base beside the export that is `wanted`, else beside the newest."""
+        keys = [str(export.pk) for export in exports]
+        return cls(models=[choice.BASE, *([wanted] if wanted in keys else keys[:1])])
 
     @classmethod
     def of_trial(cls, trial: Trial) -> Form:

@@ -27,7 +27,8 @@ PAGE = "trials/page.html"
 @require_GET
 def new(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run(run_id)
-    return render(request, PAGE, page.whole(run, Form.fresh(ready_exports(run))) | _live(run))
+    form = Form.fresh(ready_exports(run), request.GET.get("export", ""))
+    return render(request, PAGE, page.whole(run, form) | _live(run))
 
 
 @never_cache
