@@ -25,11 +25,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One prompt, and its answers in the order of the columns."""
+    """One prompt, and its answers in the order of the columns, each with its column's name."""
 
     number: int
     prompt: dict[str, Any]
-    answers: list[Answer | None]
+    answers: list[tuple[str, Answer | None]]
 
 
 def part(run: Run) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def table(run: Run, only: Export | None = None) -> dict[str, Any]:
     """Return columns and rows; with `only`, of this export and the base alone."""
     columns = [c for c in _columns(run) if only is None or c.export is None or c.export.pk == only.pk]
     prompts = columns[-1].trial.prompts if columns else []
-    rows = [Row(n, prompt, [c.answers.get(n) for c in columns]) for n, prompt in enumerate(prompts)]
+    rows = [Row(n, prompt, [(c.name, c.answers.get(n)) for c in columns]) for n, prompt in enumerate(prompts)]
     return {"columns": columns, "rows": rows, "asks": len(run.recipe.get("prompts", {}).get("ask", []))}
 
 
