@@ -140,12 +140,10 @@ def _listed(proof: dict[str, Any]) -> list[File]:
         files = [File(str(f["name"]), int(f["size"]), str(f["sha256"])) for f in proof["files"]]
     except (KeyError, TypeError, ValueError):
         raise refuse("source", f"{PROOF} names its files in no way that is known here", AGAIN) from None
-    odd = [
-        f.name for f in files if Path(f.name).name != f.name or f.name in ("", "..", SUMS) or not f.name.isprintable()
-    ]
+    odd = [f.name for f in files if Path(f.name).name != f.name or f.name in ("", "..") or not f.name.isprintable()]
     if odd or not files:
         raise Refused([Problem("source", f"{PROOF} names {odd[0]!r}" if odd else f"{PROOF} names no file", AGAIN)])
-    return [file for file in files if file.name != PROOF]
+    return [file for file in files if file.name not in (PROOF, SUMS)]
 
 
 def _record(path: Path) -> File:

@@ -21,7 +21,7 @@ class File:
 
 def files_of(listed: Iterable[Mapping[str, Any]]) -> list[File]:
     """Return the export's files, then SHA256SUMS: it says that a folder is whole."""
-    files = [File(file["name"], file["size"], file["sha256"]) for file in listed]
+    files = [File(file["name"], file["size"], file["sha256"]) for file in listed if file["name"] != SUMS]
     text = sums_of(files).encode()
     return [*files, File(SUMS, len(text), hashlib.sha256(text).hexdigest())]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from tests.training.deliver.harness import (
     events,
     flip,
     make_export,
+    sha256,
     start,
     sums_hold,
     until,
@@ -48,6 +50,15 @@ def test_it_works(export: Path, tmp_path: Path) -> None:
     phases = [e.data["phase"] for e in events(tmp_path) if e.kind == "progress"]
     assert [p for n, p in enumerate(phases) if phases[:n].count(p) == 0] == ["send", "verify"]
     assert all(e.data["done"] <= e.data["total"] for e in events(tmp_path) if e.kind == "progress")
+
+
+def test_an_export_that_brings_its_own_sums_keeps_them(export: Path, tmp_path: Path) -> None:
+    proof = json.loads((export / "proof.json").read_text())
+    lines = [f"{f['sha256']}  {f['name']}\n" for f in proof["files"]]
+    (export / "SHA256SUMS").write_text("".join([*lines, f"{sha256(export / 'proof.json')}  proof.json\n"]))
+    assert deliver(tmp_path, export, to(tmp_path / "copy"))[0] == 0
+    assert sha256(tmp_path / "copy" / "SHA256SUMS") == sha256(export / "SHA256SUMS")
+    assert not [e for e in events(tmp_path) if e.kind == "warning"]
 
 
 def test_the_copy_is_independent(export: Path, tmp_path: Path) -> None:
