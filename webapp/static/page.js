@@ -57,6 +57,11 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const key of unfolded) document.querySelector(`details[data-key="${key}"]`)?.setAttribute("open", "");
 });
 
+// A text that is being written is not pulled away from under the hand; the next look shows what is new.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target.contains(document.activeElement?.closest("textarea"))) event.detail.shouldSwap = false;
+});
+
 // A question that depends on what is chosen comes from the server into its <dialog>, which then opens.
 document.addEventListener("htmx:afterSwap", (event) => {
   const dialog = event.detail.target;
