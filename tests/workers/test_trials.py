@@ -14,7 +14,6 @@ from tests.training.test_answer import by_generate
 from tests.workers.world import Following, World
 from training.spec.answer import AnswerJob
 from webapp.fleet.models import Claim
-from webapp.runs import actions as run_actions
 from webapp.runs import journal, lifecycle
 from webapp.runs.models import Checkpoint, Event, Export, Run, Stream
 from webapp.trials import actions
@@ -99,15 +98,6 @@ def test_a_trial_waits_gives_way_and_then_stands_back(world: World, ready: Expor
     assert Answering().plan(second, member_of(second)).env["CUDA_VISIBLE_DEVICES"] == ""
     assert (second.reason, second.reason_text[:30]) == ("time_limit", "the time of 1 s was over while")
     assert second.answers.get().stopped_by == "time"
-
-
-def test_a_cancel_keeps_what_was_said(world: World, ready: Export, following: Following) -> None:
-    trial = speaking(world, ask(ready, sampling=LONG, prompts=HI * 20))
-    run_actions.cancel(trial, "ada")
-    ended(world, trial)
-    assert (trial.state, trial.reason_text) == ("cancelled", "cancelled on request")
-    assert "stop" in trial.answers.values_list("stopped_by", flat=True)
-    assert trial.answers.exclude(text="").exists()
 
 
 def test_fixed_prompts_that_a_run_came_between_are_put_again(world: World, ready: Export) -> None:
