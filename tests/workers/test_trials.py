@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from tests.training import bytewise
@@ -14,8 +15,8 @@ from tests.training.test_answer import by_generate
 from tests.workers.world import Following, World
 from training.spec.answer import AnswerJob
 from webapp.fleet.models import Claim
-from webapp.runs import journal, lifecycle
-from webapp.runs.models import Checkpoint, Event, Export, Run, Stream
+from webapp.runs import journal, lifecycle, sources
+from webapp.runs.models import Checkpoint, Export, Run, Stream
 from webapp.trials import actions
 from webapp.trials.models import Trial
 from workers import advance as runs
@@ -62,6 +63,7 @@ def speaking(world: World, trial: Trial) -> Trial:
     return drive(world, trial, lambda: trial.has_ended or trial.answers.exclude(text="").exists())
 
 
+@pytest.mark.ranks
 def test_base_and_export_answer_on_the_node_that_has_them(world: World, ready: Export, following: Following) -> None:
     Export.objects.filter(pk=ready.pk).update(state="running")
     ready.refresh_from_db()
@@ -80,6 +82,7 @@ def test_base_and_export_answer_on_the_node_that_has_them(world: World, ready: E
     assert stream.offset == Path(stream.path).stat().st_size
 
 
+@pytest.mark.ranks
 def test_a_trial_waits_gives_way_and_then_stands_back(world: World, ready: Export, following: Following) -> None:
     first, second = ask(ready, sampling=LONG, prompts=HI * 20), ask(ready, None, seconds=1.0)
     speaking(world, first)
@@ -107,8 +110,9 @@ def test_fixed_prompts_that_a_run_came_between_are_put_again(world: World, ready
     trial = Trial.objects.get()
     for state in ("preparing", "running"):
         assert lifecycle.move_job(trial, state)
-    journal.add(trial.told_in, "exit", seq=1, at=timezone.now(), data={"reason": "stopped"}, source="trialnode@1")
-    Event.objects.filter(kind="exit").update(source=f"trialnode@{trial.pk}")
+    source, end = sources.node("trial", trial.pk), {"reason": "stopped"}
+    with transaction.atomic():
+        journal.add(trial.told_in, "exit", seq=1, at=timezone.now(), data=end, source=source)
     Claim.objects.create(node=world.nodes[0], attempt=trial.told_in)
     Answering().conclude(trial, Settled())
     assert [row.state for row in Trial.objects.order_by("pk")] == ["failed", "queued"]
