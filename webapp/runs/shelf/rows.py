@@ -40,7 +40,8 @@ class Row:
     @property
     def where(self) -> list[str]:
         """The nodes on which something of it lies, as far as is known."""
-        return list(dict.fromkeys(place.name for place in self.places if place.bytes))
+        there = () if self.checkpoint.deleted_at else self.places
+        return list(dict.fromkeys(place.name for place in there if place.bytes))
 
     @property
     def gone(self) -> list[str]:
