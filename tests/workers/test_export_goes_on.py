@@ -15,6 +15,7 @@ from training.spec.lint import Refused
 from webapp.runs import actions, expected
 from webapp.runs.models import Event, Export, Run, Stream
 from workers.export.exporting import Exporting
+from workers.nodejob import advance as nodejob
 
 EXPORTS = """#!/bin/sh
 case "$2 $3" in "training export") exec {python} {exports} "$@" ;; esac
@@ -44,13 +45,25 @@ def partial(export: Export) -> Path:
     return folder(export) / "model.partial"
 
 
-def test_one_that_is_killed_goes_on_in_its_folder(world: World, trained: Run) -> None:
+def test_one_that_is_killed_goes_on_in_its_folder(world: World, trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    after_a_rest(world, trained)
+    monkeypatch.setattr(actions.begin, "FIRST_DELAY", timedelta(0))
     by_itself_twice(world, trained)
     then_by_hand(world, trained)
     assert holds(world) == 0
     assert not world.supervisors()
     assert not Stream.objects.filter(closed_at=None).exists()
     stored_equals_written(trained)
+
+
+def after_a_rest(world: World, trained: Run) -> None:
+    export = actions.export(trained, world.user)
+    Export.objects.filter(pk=export.pk).update(retried=1)
+    nodejob.advance("export", export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.due_at > timezone.now() + timedelta(seconds=5)) == ("queued", True)
+    actions.cancel(export, "ada")
+    drive(world, trained, export, "cancelled")
 
 
 def by_itself_twice(world: World, trained: Run) -> None:

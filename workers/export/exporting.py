@@ -44,6 +44,8 @@ class Exporting(Work[Export]):
 
     def queue(self, job: Export) -> float | None:
         """Choose the node, and ask it; one that was started before is not asked once more."""
+        if (rest := _rest(job)) > 0:
+            return rest
         if job.start > 1:
             return super().queue(job)
         job.node, job.slot = self.choose(job)
@@ -136,6 +138,13 @@ class Exporting(Work[Export]):
         except Refused as refused:
             with transaction.atomic():
                 journal.warn(job.attempt, f"export {job.pk} not taken up again: {refused}")
+
+
+def _rest(job: Export) -> float:
+    """Return for how many seconds one that was not asked for leaves its node in peace."""
+    if not job.retried:
+        return 0.0
+    return (job.queued_at + actions.restart_delay(job.retried) - timezone.now()).total_seconds()
 
 
 def _refusal(plan: ExportPlan) -> End:
