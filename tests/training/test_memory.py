@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -10,6 +12,7 @@ import pytest
 from training.memory import Memory, memory
 
 GIB = 1 << 30
+ROOT = Path(__file__).parents[2]
 
 
 def host(folder: Path) -> Path:
@@ -66,3 +69,38 @@ def test_it_is_this_hosts() -> None:
 def test_a_containers_limit_counts(tmp_path: Path, values: dict[str, str], expected: Memory) -> None:
     limit(tmp_path, values)
     assert memory(host(tmp_path), tmp_path) == expected
+
+
+GROUPS = "4:memory:/jobs/one\n1:cpu:/\n0::/jobs/one\n"
+
+
+@pytest.mark.parametrize(
+    ("group", "names"),
+    [
+        ("jobs/one", ("memory.max", "memory.current")),
+        ("jobs", ("memory.max", "memory.current")),
+        ("unified/jobs/one", ("memory.max", "memory.current")),
+        ("memory/jobs/one", ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+    ],
+)
+def test_a_limit_on_the_own_group_or_one_above_counts(tmp_path: Path, group: str, names: tuple[str, str]) -> None:
+    process, folder = tmp_path / "process", tmp_path / "groups" / group
+    process.mkdir()
+    (process / "cgroup").write_text(GROUPS)
+    folder.mkdir(parents=True)
+    limit(folder, {names[0]: f"{GIB}\n", names[1]: f"{GIB // 4}\n", "memory.stat": ""})
+    assert memory(host(tmp_path), tmp_path / "groups", process) == Memory(GIB, GIB - GIB // 4)
+    (process / "cgroup").write_text("4:memory:/other\n0::/../escaped\n")
+    assert memory(host(tmp_path), tmp_path / "groups", process) == Memory(16 * GIB, 8 * GIB)
+
+
+@pytest.mark.parametrize("name", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_a_limit_on_the_process_counts(name: str) -> None:
+    script = (
+        f"import resource; resource.setrlimit(resource.{name}, ({GIB}, {GIB}));"
+        "from training.memory import memory; print(*memory())"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    total, available = map(int, run.stdout.split())
+    assert total == GIB
+    assert GIB // 2 < available < GIB
