@@ -14,6 +14,7 @@ from pathlib import Path
 from .spec.lint import Problem, Refused
 
 SEED = 0
+UNPADDED = "unpadded_vocab_size"  # in the config: rows that mean something; an export leaves out those behind them
 MULTIPLE = 64  # rows in all are a multiple of it: GPUs compute those faster
 
 
@@ -49,6 +50,7 @@ def resize(model: str, out: Path) -> tuple[int, int]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         loaded.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=MULTIPLE)
+    setattr(loaded.config, UNPADDED, len(tokenizer))
     _write(loaded, tokenizer, out)
     return before, loaded.get_input_embeddings().weight.shape[0]
 

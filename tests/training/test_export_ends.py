@@ -60,21 +60,6 @@ def test_a_request_to_stop_is_heeded(export_job, tmp_path):
     assert (events(job)[-1].data["reason"], events(job)[-1].data["text"]) == ("stopped_unsaved", "stopped on request")
 
 
-def test_killed_and_started_again_it_starts_over(export_job, tmp_path):
-    job = export_job(tmp_path, "tied")
-    process = start(job, tmp_path)
-    until_proving(job, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(PATIENCE)
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["model.partial"]
-
-    assert start(job, tmp_path).wait(PATIENCE) == 0
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["model"]
-    told = events(job)
-    assert [e.seq for e in told] == list(range(1, len(told) + 1))
-    assert told[-1].data["reason"] == "completed"
-
-
 FILL = """
 set -e
 mount -t tmpfs -o size=200m,nr_inodes={inodes} tmpfs {mount}

@@ -11,7 +11,7 @@ from ..adapters.names import WEIGHTS
 from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.job import ExportJob
-from . import companions, layout, stream
+from . import companions, layout, stream, vocabulary
 from .blueprint import blueprint, load_config
 from .distcp import Checkpoint
 from .meter import Meter
@@ -31,8 +31,8 @@ class Assembly:
 
     def __init__(self, job: ExportJob, opened: Opened | None = None):
         self.job, self.opened = job, opened
-        self.config = load_config(job)
         self.tokenizer = companions.load_tokenizer(job)
+        self.config = vocabulary.settled(job, load_config(job), len(self.tokenizer))
         self.dtype: torch.dtype = getattr(torch, job.dtype)
         self.plan = blueprint(self.config, trust_remote_code=job.trust_remote_code)
         self.source = open_source(job, self.plan, opened.files if opened else None)
@@ -58,6 +58,8 @@ class Assembly:
     def write(self, work: Work, durable: Mapping[str, Durable], journal: Journal) -> list[Written]:
         """Write companions, then what is not `durable` of the weights; return the weight files."""
         assert self.opened is not None, "a plan alone is not written"
+        if isinstance(self.source, Checkpoint) and self.job.adapter == "none":
+            vocabulary.tell(self.plan, self.source, len(self.tokenizer), journal)
         companions.write(self.job, self.config, self.tokenizer, work.folder)
         if len(self.files) > 1:
             (work.folder / layout.INDEX).write_text(layout.index(self.files), "utf-8")

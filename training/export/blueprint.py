@@ -21,10 +21,14 @@ WRONG_BASE = "Export with the base model that this run was trained from."
 
 @dataclass(frozen=True)
 class Blueprint:
-    """`shapes` in the model's own order, tied names included; `ties` maps a tied name to the one that is kept."""
+    """`shapes` in the model's own order, tied names included; `ties` maps a tied name to the one that is kept.
+
+    `vocabulary`: the names of those that have a row for each token.
+    """
 
     shapes: dict[str, tuple[int, ...]]
     ties: dict[str, str]
+    vocabulary: frozenset[str] = frozenset()
 
     def kept(self) -> list[str]:
         """Return the names that a standard model folder stores."""
@@ -53,7 +57,14 @@ def blueprint(config: Any, *, trust_remote_code: bool = False) -> Blueprint:
         )
     ignored = set(model._keys_to_ignore_on_save or ())
     shapes = {name: tuple(t.shape) for name, t in model.state_dict().items() if name not in ignored}
-    return Blueprint(shapes, {k: v for k, v in model.all_tied_weights_keys.items() if k in shapes})
+    ties = {k: v for k, v in model.all_tied_weights_keys.items() if k in shapes}
+    return Blueprint(shapes, ties, frozenset(_of_vocabulary(model) & shapes.keys()))
+
+
+def _of_vocabulary(model: Any) -> set[str]:
+    ends = [end for end in (model.get_input_embeddings(), model.get_output_embeddings()) if end is not None]
+    named = [name for name, module in model.named_modules() if any(module is end for end in ends)]
+    return {f"{name}.{part}" for name in named for part in ("weight", "bias")}
 
 
 def check(plan: Blueprint, tensors: Mapping[str, Stored]) -> None:

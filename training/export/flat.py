@@ -14,6 +14,7 @@ from .blueprint import blueprint, load_config
 from .layout import INDEX, SINGLE
 from .source import names, open_source
 from .stream import target_dtype
+from .vocabulary import plan_for
 from .weights import Weights, of_files, of_source
 from .written import WrittenTensors
 
@@ -78,7 +79,7 @@ def _strays(folder: Path) -> Iterator[str]:
 
 def contents(job: ExportJob, folder: Path) -> tuple[set[str], set[str]]:
     """Compare every value in the files with the source's, converted; return what differs and what is not finite."""
-    source = open_source(job, blueprint(load_config(job), trust_remote_code=job.trust_remote_code))
+    source = open_source(job, plan_for(job))
     ours = of_files(WrittenTensors(folder))
     theirs = of_source(source, ours, getattr(torch, job.dtype))
     ours.finish()

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 from transformers.utils import cached_file
 
+from ..resize import UNPADDED
 from ..spec.job import ExportJob
 from . import older
 from .blueprint import load_config
@@ -49,6 +50,7 @@ def write_config(job: ExportJob, config: Any, folder: Path) -> None:
     if not Path(job.model).is_dir():
         changed |= {name: now[name] for name in OF_HUB if name in now}
     found = own | {name: value for name, value in changed.items() if not name.startswith("_")}
+    found = {name: value for name, value in found.items() if name != UNPADDED or name in now}
     if not found.get("architectures"):
         found["architectures"] = [_architecture(config)]
     _write(folder / CONFIG, older.config(found, job.dtype))

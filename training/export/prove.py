@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed.checkpoint as dcp
 
 from ..spec.job import ExportJob
 from . import flat, older, prove_files, prove_streamed, prove_words
 from .handed import CONFIG
 from .manifest import MODEL_FOLDER
 from .sheet import TOKENS, Sheet, load_exported, logits
+from .vocabulary import load_into
 from .weights import finite
 from .written import WrittenTensors
 
@@ -110,7 +110,7 @@ def _load_checkpoint(model: Any, checkpoint: Path) -> None:
     for tensor in state.values():
         if tensor.is_floating_point():
             tensor.fill_(torch.nan)
-    dcp.load({"model": state}, checkpoint_id=checkpoint / MODEL_FOLDER, no_dist=True)
+    load_into(state, checkpoint / MODEL_FOLDER)
 
 
 def _compare(job: ExportJob, exported: torch.Tensor, reference: torch.Tensor, sheet: Sheet, *, equal: bool) -> float:

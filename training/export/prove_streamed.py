@@ -18,6 +18,7 @@ from . import flat, streamed
 from .blueprint import blueprint, load_config
 from .sheet import TOKENS, Sheet
 from .source import open_source
+from .vocabulary import plan_for
 from .weights import Weights, of_files, of_source
 from .written import WrittenTensors
 
@@ -26,9 +27,8 @@ WHOLE = 1 << 28  # bytes that a tensor which is needed whole may take where noth
 
 def weights(job: ExportJob, folder: Path, memory: int, sheet: Sheet) -> tuple[float | None, str]:
     """Run the checks; return the largest difference of a logit, or None and why the passes were not compared."""
-    plan = blueprint(load_config(job), trust_remote_code=job.trust_remote_code)
     ours = of_files(WrittenTensors(folder), max(memory // 3, WHOLE))
-    theirs = of_source(open_source(job, plan), ours, getattr(torch, job.dtype), ours.most)
+    theirs = of_source(open_source(job, plan_for(job)), ours, getattr(torch, job.dtype), ours.most)
     why = "an adapter alone is no model that could be run" if job.adapter == "adapter" else ""
     passes: list[torch.Tensor] = []
     try:

@@ -83,7 +83,7 @@ class Ledger:
 
 def fingerprint(job: ExportJob, sources: Mapping[str, Any]) -> str:
     """Return the same for two starts that have to give the same bytes. `sources`: what tells the shards' contents."""
-    asked = job.model_dump(mode="json", exclude={"events"})
+    asked = job.model_dump(mode="json", exclude={"events", "out"})
     facts = [FORMAT, asked, sources, _files(Path(job.model)), {name: version(name) for name in PACKAGES}]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 

@@ -10,7 +10,7 @@ import torch
 
 from ..adapters.names import CONFIG
 from ..spec.job import ExportJob
-from . import adapted
+from . import adapted, vocabulary
 from .base import Base
 from .blueprint import Blueprint, check
 from .distcp import Checkpoint, Stored
@@ -43,6 +43,7 @@ def open_source(job: ExportJob, plan: Blueprint, files: Mapping[str, Checked] | 
     _check_kind(job, (folder / CONFIG).is_file())
     checkpoint = Checkpoint(folder / MODEL_FOLDER, files)
     if job.adapter == "none":
+        vocabulary.cut(plan, checkpoint)
         check(plan, checkpoint.tensors)
         return checkpoint
     adapter = adapted.read(folder, checkpoint)
