@@ -9,6 +9,7 @@
 # make bench-export   from shards to a model's files, four ways: time and memory; 10 GB of disk
 # make bench-plan     an export's plan against the export: bytes, time and memory; 5 GB of disk
 # make prove-export   an export killed ten times goes on to the same bytes
+# make prove-memory   4 GB of weights exported and proven within 1 GB of memory
 # make prove-resume   a run killed ten times goes on exactly
 # make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
 # make bench-watch    what being watched costs a training step
@@ -95,6 +96,9 @@ bench-plan: $(VENV)/.tests
 
 prove-export: $(VENV)/.tests
 	@$(BIN)/python -W ignore -m tests.prove.exports $(PROVE_ARGS)
+
+prove-memory: $(VENV)/.tests
+	@$(BIN)/python -W ignore -m tests.prove.memory $(PROVE_ARGS)
 
 prove-resume: $(VENV)/.tests
 	@$(BIN)/python -m tests.prove.resume $(PROVE_ARGS)
