@@ -27,8 +27,8 @@ REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.t
 # Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser.
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
 NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
-# Two processes: most tests wait for others much of their time. Longest groups come first.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
