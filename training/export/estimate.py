@@ -94,13 +94,9 @@ class Estimate:
         return Memory(stream=process + ROOM, prove=prove, available=available, whole=whole)
 
     def _loaded(self, room: int) -> int:
-        """Return the bytes of the model as the proof has it last: with the checkpoint's own numbers, where they fit."""
-        masters = self._size("float32")
-        return (
-            max(self.assembly.memory, masters)
-            if self.job.adapter == "none" and masters <= room
-            else self.assembly.memory
-        )
+        """Return the bytes of the model, and beside them those of the checkpoint's own numbers where they fit."""
+        masters = 0 if self.job.dtype == "float32" or self.job.adapter != "none" else self._size("float32")
+        return self.assembly.memory + (masters if masters <= room else 0)
 
     def _streamed(self) -> int:
         """Return the bytes of the largest tensor, of the result and of the checkpoint: some are needed whole."""
