@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from training.samples import data, model
 from webapp.fleet.models import Node
 from webapp.runs import actions, expected
 from webapp.runs.models import Export, Point, Run
+from workers import advance
 from workers.nodejob import advance as nodejob
 
 pytestmark = pytest.mark.ranks
@@ -37,7 +41,7 @@ def losses(run: Run) -> dict[float, float | None]:
     return dict(rows.values_list("x", "value"))
 
 
-def test_stop_resume_and_export_for_real(real: World, following: Following) -> None:
+def test_stop_resume_and_export_for_real(real: World, following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
     short = {"max_steps": 10, "per_device_batch": 2}
     run = real.run(optimisation=short, checkpoints={"every_steps": 3}, export={"at_end": True})
     real.to(run, "running")
@@ -47,12 +51,13 @@ def test_stop_resume_and_export_for_real(real: World, following: Following) -> N
     assert run.reason == "stopped"
     stopped_at = run.step
     actions.resume(run, "ada")
-    real.to(run, "succeeded")
+    beside = while_it_trains(real, run, monkeypatch)
     assert stopped_at < 10
     assert set(losses(run)) == {float(step) for step in range(1, 11)}
     assert losses(run)[10.0] < losses(run)[1.0]
     assert real.supervisors() == []
-    export = Export.objects.get(checkpoint__attempt__run=run)  # the one that the recipe asked for
+    assert (beside.state, beside.start, beside.retried) == ("ready", 2, 1), f"{beside.reason}: {beside.reason_text}"
+    export = Export.objects.exclude(pk=beside.pk).get(checkpoint__attempt__run=run)  # the one that the recipe asked for
     real.drive(run, lambda _: export_ended(export), step=lambda: nodejob.advance("export", export.pk))
     assert export.state == "ready", f"{export.reason}: {export.reason_text}"
     names = {file["name"] for file in export.files}
@@ -67,6 +72,30 @@ def test_stop_resume_and_export_for_real(real: World, following: Following) -> N
     folder = Path(export.slot["scratch"]) / "runs" / str(run.pk) / "exports" / str(export.pk) / "model"
     assert json.loads((folder / "config.json").read_text("utf-8"))["architectures"] == ["LlamaForCausalLM"]
     stored_equals_written(run)
+
+
+def while_it_trains(world: World, run: Run, monkeypatch: pytest.MonkeyPatch) -> Export:
+    """Drive `run` to its end, and an export of its checkpoint beside it, which is killed once and goes on."""
+    monkeypatch.setattr(actions.begin, "FIRST_DELAY", timedelta(0))
+    export, killed = actions.export(run, world.user), []
+
+    def step() -> None:
+        advance.advance(run.pk)
+        nodejob.advance("export", export.pk)
+        killed.extend([] if killed else kill(world, "export"))
+
+    world.drive(run, lambda r: r.has_ended and export_ended(export), step=step)
+    assert (run.state, len(killed)) == ("succeeded", 1), f"{run.reason}: {run.reason_text}"
+    assert run.attempt.checkpoints.exists(), "it saved meanwhile"
+    return export
+
+
+def kill(world: World, command: str) -> list[int]:
+    """End the process of `python -m training COMMAND` on a node as the kernel would; return its id, or nothing."""
+    found = [pid for pid in world.supervisors() if f"training\0{command}\0" in Path(f"/proc/{pid}/cmdline").read_text()]
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return found
 
 
 def export_ended(export: Export) -> bool:
