@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..adapters.names import CONFIG
-from ..saving.checkpoints import FileFacts, Manifest, read_manifest
-from ..spec.folder import manifest_name
+from ..saving.checkpoints import FileFacts, Manifest
 from ..spec.lint import Problem, Refused
 from . import manifest
 from .outcome import Damaged, refuse
 
-READ = (f"{manifest.MODEL_FOLDER}/", CONFIG)  # what an export reads of a checkpoint
 METADATA = f"{manifest.MODEL_FOLDER}/{manifest.METADATA}"
 
 
@@ -33,43 +30,21 @@ class Seen:
     @property
     def bytes(self) -> int:
         known = {name: entry.size for name, entry in self.files.items()}
-        return sum((known | {n: size for n, size in self.coming.items() if n.startswith(READ)}).values())
+        return sum((known | {n: size for n, size in self.coming.items() if n.startswith(manifest.READ)}).values())
 
 
 def look(folder: Path, coming: Mapping[str, int], problems: list[Problem]) -> Seen:
     """Return what is there; add to `problems` what is missing, cut short, or of another save, and does not come."""
     if not folder.is_dir():
         raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
-    parts = _parts(folder, coming, problems)
-    files = {name: e for name, e in _merged(parts, problems).items() if name.startswith(READ)}
+    parts, wrong = manifest.here(folder, coming)
+    problems += wrong
+    files = {name: e for name, e in _merged(parts, problems).items() if name.startswith(manifest.READ)}
     problems += manifest.size_problems(folder, {name: e for name, e in files.items() if name not in coming})
     if METADATA not in files and METADATA not in coming and parts:
         why = f"{folder.name} holds no sharded model"
         problems.append(Problem("checkpoint", why, "Choose a SHARDED_STATE_DICT checkpoint."))
     return Seen(parts[0].step if parts else 0, files, coming, _trusted(folder, files, problems))
-
-
-def _parts(folder: Path, coming: Mapping[str, int], problems: list[Problem]) -> list[Manifest]:
-    """Return the manifests that are here; one that is missing and does not come is a problem."""
-    found: list[Manifest] = []
-    count, rank = 1, 0
-    while rank < count:
-        part = read_manifest(folder, rank)
-        if part is not None:
-            found.append(part)
-            count = max(count, part.nodes)
-        elif manifest_name(rank) not in coming:
-            why = f"is missing or torn in {folder.name}: the save did not end, or this part lies on another node"
-            problems.append(Problem(manifest_name(rank), why, manifest.OTHER))
-        rank += 1
-    problems += _of_two_saves(found)
-    return found
-
-
-def _of_two_saves(parts: list[Manifest]) -> list[Problem]:
-    saves = {(part.step, part.nodes, part.world_size, part.save) for part in parts}
-    names = ", ".join(manifest_name(part.node_rank) for part in parts)
-    return [Problem(names, "belong to different saves", manifest.OTHER)] if len(saves) > 1 else []
 
 
 def _merged(parts: Iterable[Manifest], problems: list[Problem]) -> dict[str, FileFacts]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from ..adapters.names import CONFIG
 from ..saving.checkpoints import FileFacts, Manifest, read_manifest
 from ..spec.folder import manifest_name
 from ..spec.lint import Problem
@@ -14,6 +15,7 @@ from .shards.checked import OTHER as OTHER
 
 MODEL_FOLDER = "pytorch_model_fsdp_0"  # accelerate's name for the first model of a checkpoint
 METADATA = ".metadata"
+READ = (f"{MODEL_FOLDER}/", CONFIG)  # what an export reads of a checkpoint: the model's shards, an adapter's settings
 GONE = "is not there any more: the checkpoint was probably rotated away"
 NEWER = "Export a newer checkpoint."
 
@@ -31,14 +33,37 @@ def staying(folder: Path) -> Iterator[None]:
 
 
 def manifests(folder: Path) -> list[Manifest]:
-    """Return every node's manifest, by rank; raise Damaged naming each that is missing or contradicts the first."""
-    first = _read(folder, 0)
-    found = [first, *(_read(folder, rank) for rank in range(1, first.nodes))]
-    wrong = [m.node_rank for i, m in enumerate(found) if _save(m) != _save(first) or m.node_rank != i]
-    if wrong:
-        names = ", ".join(manifest_name(rank) for rank in wrong)
-        raise Damaged([Problem(names, "belongs to another save than manifest-0.json", OTHER)])
+    """Return every node's manifest, by rank; raise Damaged naming each that is missing or of another save."""
+    found, problems = here(folder)
+    if problems:
+        raise Damaged(problems)
     return found
+
+
+def here(folder: Path, coming: Container[str] = ()) -> tuple[list[Manifest], list[Problem]]:
+    """Return the manifests that are here, by rank, and what is wrong; one that is `coming` may be missing."""
+    found: list[Manifest] = []
+    problems: list[Problem] = []
+    count, rank = 1, 0
+    while rank < count:
+        part, name = read_manifest(folder, rank), manifest_name(rank)
+        if part is not None:
+            found.append(part)
+            count = max(count, part.nodes)
+        elif name not in coming:
+            why = f"is missing or torn in {folder.name}: the save did not end, or this part lies on another node"
+            problems.append(Problem(name, why, OTHER))
+        if part is not None and part.node_rank != rank:
+            problems.append(Problem(name, f"is of node {part.node_rank}", OTHER))
+        rank += 1
+    return found, problems + _of_two_saves(found)
+
+
+def _of_two_saves(parts: Sequence[Manifest]) -> list[Problem]:
+    if not (others := [manifest_name(part.node_rank) for part in parts if _save(part) != _save(parts[0])]):
+        return []
+    why = f"belongs to another save than {manifest_name(parts[0].node_rank)}"
+    return [Problem(", ".join(others), why, OTHER)]
 
 
 def merged(parts: Iterable[Manifest]) -> dict[str, FileFacts]:
@@ -63,14 +88,6 @@ def size_problems(folder: Path, files: dict[str, FileFacts]) -> list[Problem]:
             found.append(Problem(name, "is missing from the checkpoint", OTHER))
         elif size != entry.size:
             found.append(Problem(name, f"has {size} bytes, {entry.size} were written", OTHER))
-    return found
-
-
-def _read(folder: Path, rank: int) -> Manifest:
-    found = read_manifest(folder, rank)
-    if found is None:
-        reason = f"is missing or torn in {folder.name}: the save did not end, or this part lies on another node"
-        raise Damaged([Problem(manifest_name(rank), reason, OTHER)])
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..adapters.names import CONFIG
 from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.lint import Problem
@@ -16,9 +15,6 @@ from . import manifest
 from .meter import Meter
 from .outcome import Damaged, refuse
 from .shards.checked import Files
-
-# What an export reads of a checkpoint: the model's shards, and what there is of an adapter.
-READ = (f"{manifest.MODEL_FOLDER}/", CONFIG)
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ def open_checkpoint(folder: Path, journal: Journal) -> Opened:
         raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
     parts = manifest.manifests(folder)
     files = manifest.merged(parts)
-    model = {name: entry for name, entry in files.items() if name.startswith(READ)}
+    model = {name: entry for name, entry in files.items() if name.startswith(manifest.READ)}
     if f"{manifest.MODEL_FOLDER}/{manifest.METADATA}" not in model:
         raise refuse("checkpoint", f"{folder.name} holds no sharded model", "Choose a SHARDED_STATE_DICT checkpoint.")
     for problem in manifest.size_problems(folder, {n: e for n, e in files.items() if n not in model}):

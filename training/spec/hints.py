@@ -1,6 +1,6 @@
 """How an exported folder is served: the exact lines for transformers, vLLM and Ollama, or why there are none.
 
-Lines are shell-quoted where they are for a shell. What was run and what was read only is said in docs/export.md.
+Lines are shell-quoted where they are for a shell. What was run and what was read only is said in docs/limits.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -91,10 +91,7 @@ def _make(
         requested_by=user,
         node=node,
         slot=vars(node.slot()),
-        asked=[
-            {"name": choice.name_of(e), "export": e and e.pk, **({"folder": folders[e.pk]} if e else {})}
-            for e in models
-        ],
+        asked=[_asked(export, folders) for export in models],
         prompts=[prompt.model_dump(mode="json", exclude_defaults=True) for prompt in prompts],
         sampling=sampling.model_dump(mode="json"),
         seconds=seconds,
@@ -105,6 +102,12 @@ def _make(
     lifecycle.tell_of_job(trial, "")
     advance_job(trial.KIND, trial.pk)
     return trial
+
+
+def _asked(export: Export | None, folders: Mapping[int, str]) -> dict[str, Any]:
+    """Return what a trial keeps of one model; None is the base, which lies where the run says."""
+    told = {"name": choice.name_of(export), "export": export and export.pk}
+    return told if export is None else told | {"folder": folders[export.pk]}
 
 
 def _model_problems(run: Run, models: Sequence[Export | None]) -> list[Problem]:

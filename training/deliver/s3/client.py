@@ -20,28 +20,35 @@ def connect(target: S3Target) -> Any:
     except ImportError:
         fix = f"Run: pip install -r {REQUIREMENTS}"
         raise refuse("target.kind", "the package botocore is not installed on this node", fix) from None
-    session = botocore.session.Session()
-    # A profile or a file of somebody's home would decide otherwise where exports go.
-    session.set_config_variable("config_file", os.devnull)
-    session.set_config_variable("credentials_file", os.devnull)
-    session.set_config_variable("profile", None)
     (key, secret), (token,) = SECRETS["s3"]
-    return session.create_client(
+    return _alone(botocore.session.Session()).create_client(
         "s3",
         region_name=target.region,
         endpoint_url=target.endpoint or None,
         aws_access_key_id=os.environ[key],
         aws_secret_access_key=os.environ[secret],
         aws_session_token=os.environ.get(token) or None,
-        config=Config(
-            signature_version="s3v4",
-            s3={"addressing_style": "path" if target.path_style else "virtual"},
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            retries={"mode": "standard", "max_attempts": TRIES},
-            # our own SHA-256 goes with each request: storage that is not AWS knows no other checksum by default
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-            ignore_configured_endpoint_urls=True,
-        ),
+        config=Config(**_settings(target)),
     )
+
+
+def _alone(session: Any) -> Any:
+    """A profile or a file of somebody's home would decide otherwise where exports go."""
+    session.set_config_variable("config_file", os.devnull)
+    session.set_config_variable("credentials_file", os.devnull)
+    session.set_config_variable("profile", None)
+    return session
+
+
+def _settings(target: S3Target) -> dict[str, Any]:
+    return {
+        "signature_version": "s3v4",
+        "s3": {"addressing_style": "path" if target.path_style else "virtual"},
+        "connect_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
+        "retries": {"mode": "standard", "max_attempts": TRIES},
+        # our own SHA-256 goes with each request: storage that is not AWS knows no other checksum by default
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+        "ignore_configured_endpoint_urls": True,
+    }
