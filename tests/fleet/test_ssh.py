@@ -100,7 +100,25 @@ async def test_a_full_disk_is_told_with_node_path_and_way_out(tmp_path: Path, wr
     finally:
         server.finish()
     assert caught.value.reason == Reason.DISK_FULL
-    assert write == "stream" or os.listdir(tmp_path) == ["local"]  # who streams discards what was written
+    assert os.listdir(tmp_path) == ["local"]
+
+
+async def test_a_stream_that_is_cancelled_in_the_middle_leaves_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    written = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield bytes(1 << 16)
+        written.set()
+        await asyncio.Event().wait()
+
+    async with connect(endpoint(sshd)) as host:
+        writing = asyncio.create_task(host.write_stream(str(tmp_path / "there"), endless()))
+        await written.wait()
+        assert os.listdir(tmp_path) == [f".there.{host._suffix}"]
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert os.listdir(tmp_path) == []
 
 
 async def test_a_server_that_names_the_full_disk_is_understood(sshd: Sshd, tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from training.spec.faults import Reason
 from training.spec.folder import Scratch, manifest_name
 from training.spec.plan import NodeSlot
-from webapp.fleet.ssh import Host, NotThere, SshError
+from webapp.fleet.ssh import Host, NotThere
 from webapp.runs.models import Checkpoint
 
 from .. import group
@@ -117,12 +117,7 @@ def manifest_files(text: str, marker: str) -> list[File]:
 async def _copy(file: File, holder: Place, target: Place) -> None:
     """Copy one file; a copy that isn't what was written is thrown away."""
     path = target.path(file.name)
-    try:
-        written = await target.host.write_stream(path, holder.host.read_range(holder.path(file.name)))
-    except SshError:
-        with suppress(SshError):  # a part of a shard is gigabytes, and the next try writes under another name
-            await target.host.discard(path)
-        raise
+    written = await target.host.write_stream(path, holder.host.read_range(holder.path(file.name)))
     if written != (file.size, file.sha256):
         await target.host.discard(path)
         raise End(

@@ -57,7 +57,7 @@ async def put_bytes(sftp: asyncssh.SFTPClient, path: str, content: bytes, mode: 
             await file.write(content)
         await sftp.chmod(work, mode)  # the server's umask has had its say
         await sftp.posix_rename(work, path)
-    except (asyncssh.Error, OSError, NoRoom):
+    except BaseException:  # also where the task is cancelled
         await _give_up(sftp, work)
         raise
 
@@ -69,7 +69,7 @@ async def put_file(sftp: asyncssh.SFTPClient, path: str, local: Path) -> None:
         async with room(sftp, path):
             await sftp.put(str(local), work)
         await sftp.posix_rename(work, path)
-    except (asyncssh.Error, OSError, NoRoom):
+    except BaseException:  # also where the task is cancelled
         await _give_up(sftp, work)
         raise
 
@@ -139,12 +139,17 @@ async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | 
 
 
 async def write_stream(sftp: asyncssh.SFTPClient, path: str, blocks: AsyncIterator[bytes]) -> tuple[int, str]:
+    """Write `path`, which is a temporary name: nothing is left of it where that breaks off, for whatever reason."""
     await sftp.makedirs(posixpath.dirname(path), exist_ok=True)
     digest, written = hashlib.sha256(), 0
-    async with sftp.open(path, "wb") as file:
-        async for block in blocks:
-            async with room(sftp, path):
-                await file.write(block)
-            digest.update(block)
-            written += len(block)
+    try:
+        async with sftp.open(path, "wb") as file:
+            async for block in blocks:
+                async with room(sftp, path):
+                    await file.write(block)
+                digest.update(block)
+                written += len(block)
+    except BaseException:  # gigabytes, and the next try writes under another name
+        await _give_up(sftp, path)
+        raise
     return written, digest.hexdigest()

@@ -200,7 +200,10 @@ class Host:
                 yield block
 
     async def write_stream(self, path: str, blocks: AsyncIterator[bytes]) -> tuple[int, str]:
-        """Write a file from `blocks` under a temporary name; return (size, SHA-256). `commit` gives it its name."""
+        """Write a file from `blocks` under a temporary name; return (size, SHA-256). `commit` gives it its name.
+
+        Broken off by an error or a cancelled task it leaves nothing; only a killed worker or a lost connection does.
+        """
         with self._errors(f"writing {path}"):
             return await files.write_stream(await self.sftp(), files.temporary(path, self._suffix), blocks)
 
