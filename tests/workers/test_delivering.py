@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,96 @@ def test_one_is_cancelled_and_goes_on_later(world: World, export: Export) -> Non
     assert not (world.folder / "models" / usual_name(export)).exists()
     again = drive(world, deliver(export, world.user, destination), "done", "failed")
     assert again.result["bytes_skipped"] == 400
+
+
+def step_until(delivery: Delivery, stage: str = "fill", fate: int = 0) -> Delivery:
+    """Go on until so many files have their fate, in this stage or behind it."""
+    while delivery.carried.get("stage") != stage or len(delivery.carried.get("fate", {})) < fate:
+        nodejob.advance("delivery", delivery.pk)
+        delivery.refresh_from_db()
+    return delivery
+
+
+def another(export: Export, sizes: dict[str, int]) -> Export:
+    """Return a second export that is ready, with other files."""
+    made = Export.objects.create(checkpoint=export.checkpoint, dtype="bfloat16", node=export.node, slot=export.slot)
+    folder = make_export(Path(made.folder.model), sizes, seed=2)
+    names = [*sizes, "proof.json"]
+    made.files = [{"name": n, "size": (folder / n).stat().st_size, "sha256": sha256(folder / n)} for n in names]
+    made.state = "ready"
+    made.save()
+    return made
+
+
+def test_what_another_export_or_a_dead_worker_left_there_gets_into_no_folder(world: World, export: Export) -> None:
+    destination = to_other(world)
+    folder = world.folder / "models" / "prod"
+    first = step_until(deliver(export, world.user, destination, name="prod"), fate=2)
+    actions.cancel(first, "ada")
+    drive(world, first, "cancelled")
+    new = Path(remote.work_of(str(folder))) / "new"
+    (new / ".model-1.safetensors.fe5ef1c0").write_text("half")
+    (new / "deeper").mkdir()
+    (new / "config.json").unlink()
+    (new / "config.json").symlink_to("/etc/hostname")
+    other = another(export, {"config.json": 400, "model.safetensors": 1000})
+    second = step_until(deliver(other, world.user, destination, name="prod"), stage="swap")
+    (new / ".model.safetensors.12345678").write_text("half")  # of a worker that died in this one
+    drive(world, second, "done", "failed")
+    assert (second.state, second.reason_text) == ("done", "finished")
+    assert is_whole(folder, other)
+    assert leftovers(folder) == []
+
+
+def test_a_working_folder_that_goes_away_ends_it_with_nothing_in_the_place(world: World, export: Export) -> None:
+    destination = to_other(world)
+    folder = world.folder / "models" / "prod"
+    work = Path(remote.work_of(str(folder)))
+    ways: list[tuple[str, Callable[[], Any]]] = [
+        ("swap", lambda: shutil.rmtree(work)),
+        ("swap", (work / "new" / "config.json").unlink),
+        ("fill", lambda: (work / "of-shardboard").write_text("99")),  # another took it over, as on a shared disk
+    ]
+    for stage, way in ways:
+        delivery = step_until(deliver(export, world.user, destination, name="prod"), stage, fate=1)
+        way()
+        drive(world, delivery, "done", "failed")
+        assert (delivery.state, delivery.reason, folder.exists()) == ("failed", "destination", False)
+        assert "send it again" in delivery.reason_text
+    drive(world, deliver(export, world.user, destination, name="prod"), "done", "failed")
+    assert is_whole(folder, export)
+
+
+def test_a_full_disk_is_told_also_where_the_names_are_the_same(
+    world: World, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destination = to_other(world)
+    folder = world.folder / "models" / "prod"
+    drive(world, deliver(export, world.user, destination, name="prod"), "done", "failed")
+    flip(folder / "model-2.safetensors")
+    tools = world.folder / "tools"
+    tools.mkdir()
+    (tools / "df").write_text("#!/bin/sh\necho Avail; echo 500000\n")
+    (tools / "df").chmod(0o755)
+    with monkeypatch.context() as small:
+        small.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+        refused = drive(world, deliver(export, world.user, destination, name="prod", replace=True), "done", "failed")
+    assert (refused.state, refused.reason) == ("failed", "disk_full")
+    assert "500,000 are free" in refused.reason_text
+    world.hosts[1].commands.clear()
+    drive(world, deliver(export, world.user, destination, name="prod", replace=True), "done", "failed")
+    assert is_whole(folder, export)
+    removed = [command.split()[3:] for command in world.hosts[1].commands if command.startswith("rm ")]
+    work = remote.work_of(str(folder))
+    assert removed[-2:] == [[f"{work}/old"], [work]]  # killed between them, what is left still has its mark
+
+
+def test_a_link_in_the_place_stays_and_is_named(world: World, export: Export) -> None:
+    destination = to_other(world)
+    (world.folder / "models" / "prod").symlink_to(world.folder)
+    sent = deliver(export, world.user, destination, name="prod", replace=True)
+    assert "is a file or a link" in drive(world, sent, "done", "failed").reason_text
+    assert (world.folder / "models" / "prod").is_symlink()
 
 
 def test_to_a_bucket_with_a_secret_that_is_in_the_env_file_alone(

@@ -10,19 +10,20 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..export.meter import Meter
 from ..spec.deliver import WORKING, PathTarget
+from ..spec.deliver.folder import MARK, NEW, NO_FILE, OLD, File, is_foreign, lacking, unfit
 from ..spec.faults import Reason
 from .ends import failed, refuse
 from .result import Delivered, Teller
-from .source import File, Source, blocks, changed, hashed
+from .source import Source, blocks, changed, hashed
 from .swap import exchange
 
-MARK = "of-shardboard"  # says that a working folder is ours
 OTHER = "Choose another folder, or set replace to true."
 
 
@@ -36,10 +37,10 @@ def send(source: Source, target: PathTarget, teller: Teller, *, replace: bool) -
         _forget(folder)
         return result
     with _working(folder) as work:
-        _fill(source, work / "new", result, teller)
+        _fill(source, work / NEW, result, teller)
         result.replaced = folder.is_dir() and any(folder.iterdir())
-        exchange(work / "new", folder, work / "old")
-        shutil.rmtree(work)
+        exchange(work / NEW, folder, work / OLD)
+        _clear(work)
     _fsync(folder.parent)
     return result
 
@@ -59,12 +60,10 @@ def _check(source: Source, folder: Path) -> None:
 
 def _is_there(source: Source, folder: Path, teller: Teller, replace: bool) -> bool:
     """Return whether the folder holds just this content; raise Refused where it holds other and may not be replaced."""
-    present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    present = _sizes(folder) if folder.is_dir() else {}
     if not present:
         return False
-    named = {file.name for file in source.all} == present
-    sizes = named and all((folder / file.name).lstat().st_size == file.size for file in source.all)
-    if sizes:
+    if not unfit(present, source.all) and not lacking(present, source.all):
         meter = teller.meter("verify", source.size)
         if all(_is_right(folder / file.name, file, meter.add) for file in source.all):
             meter.tell()
@@ -72,6 +71,12 @@ def _is_there(source: Source, folder: Path, teller: Teller, replace: bool) -> bo
     if not replace:
         raise refuse("target.folder", f"{folder} is there and holds other content", OTHER)
     return False
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return bytes by name, as training.spec.deliver.folder has it."""
+    found = {path.name: path.lstat() for path in folder.iterdir()}
+    return {name: about.st_size if stat.S_ISREG(about.st_mode) else NO_FILE for name, about in found.items()}
 
 
 def _is_right(path: Path, file: File, on_bytes: Callable[[int], None]) -> bool:
@@ -84,7 +89,7 @@ def _is_right(path: Path, file: File, on_bytes: Callable[[int], None]) -> bool:
 def _working(folder: Path) -> Iterator[Path]:
     """Give the locked working folder; it stays, for the next try, where the block ends badly."""
     work = folder.with_name(folder.name + WORKING)
-    if work.exists() and not (work / MARK).is_file() and any(work.iterdir()):
+    if work.exists() and is_foreign(path.name for path in work.iterdir()):
         raise refuse("target.folder", f"{work} is in the way and no delivery made it", "Move or delete it.")
     work.mkdir(exist_ok=True)
     lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -92,8 +97,8 @@ def _working(folder: Path) -> Iterator[Path]:
         _lock(lock, folder)
         (work / MARK).touch()
         if folder.exists():  # or else it is all that there is of what was to be replaced
-            shutil.rmtree(work / "old", ignore_errors=True)
-        (work / "new").mkdir(exist_ok=True)
+            shutil.rmtree(work / OLD, ignore_errors=True)
+        (work / NEW).mkdir(exist_ok=True)
         yield work
     finally:
         os.close(lock)
@@ -112,14 +117,24 @@ def _forget(folder: Path) -> None:
     """Remove what a delivery left that was killed after it had put the folder into its place."""
     work = folder.with_name(folder.name + WORKING)
     if (work / MARK).is_file():
-        shutil.rmtree(work)
+        _clear(work)
+
+
+def _clear(work: Path) -> None:
+    """Remove the working folder, its mark last: killed before, the next delivery still knows it for ours."""
+    for path in work.iterdir():
+        if path.name != MARK:
+            _remove(path)
+    shutil.rmtree(work)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _fill(source: Source, new: Path, result: Delivered, teller: Teller) -> None:
-    names = {file.name for file in source.all}
-    for path in new.iterdir():
-        if path.name not in names or path.is_symlink() or not path.is_file():
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for name in unfit(_sizes(new), source.all):
+        _remove(new / name)
     _check_disk(source, new)
     meter = teller.meter("send", source.size)
     written = [file for file in source.all if not _stays(file, new, result, meter)]

@@ -10,31 +10,19 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..export.proof import NAME as PROOF
+from ..spec.deliver.folder import SUMS, File, sums_of, with_sums
 from ..spec.faults import Reason
 from ..spec.lint import Problem, Refused
 from .ends import failed, refuse
 
-SUMS = "SHA256SUMS"
 BLOCK = 1 << 22
 LONGEST = 1 << 26  # bytes of a proof
 AGAIN = "Export it again."
-
-
-@dataclass(frozen=True)
-class File:
-    """One file as it must arrive: its size in bytes and its SHA-256."""
-
-    name: str
-    size: int
-    sha256: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -47,15 +35,15 @@ class Source:
     @property
     def sums(self) -> bytes:
         """The content of SHA256SUMS."""
-        return "".join(f"{file.sha256}  {file.name}\n" for file in self.files).encode()
+        return sums_of(self.files).encode()
 
     @property
     def marker(self) -> File:
-        return File(SUMS, len(self.sums), hashlib.sha256(self.sums).hexdigest())
+        return self.all[-1]
 
     @property
     def all(self) -> tuple[File, ...]:
-        return (*self.files, self.marker)
+        return with_sums(self.files)
 
     @property
     def size(self) -> int:

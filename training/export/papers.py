@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from ..preflight import preflight
 from ..saving import progress
 from ..spec import passport
+from ..spec.deliver.folder import SUMS, sums_of
 from ..spec.events import strict
 from ..spec.job import ExportJob
 from ..spec.passport import ExportFacts, Passport
@@ -24,7 +25,7 @@ from .fromfiles import compose
 from .outcome import refuse
 from .place import Written
 
-PROOF, CARD, SUMS = "proof.json", "README.md", "SHA256SUMS"
+PROOF, CARD = "proof.json", "README.md"
 
 
 def read(job: ExportJob) -> Passport:
@@ -55,7 +56,7 @@ def write(
     head = {"checkpoint": full.checkpoint.name, "step": full.checkpoint.step, "dtype": job.dtype}
     _json(folder / PROOF, {**head, "adapter": job.adapter, "files": listed, **proof})
     files.append(place.facts(folder / PROOF))
-    (folder / SUMS).write_text("".join(f"{file.sha256}  {file.name}\n" for file in files), "utf-8")
+    (folder / SUMS).write_text(sums_of(files), "utf-8")
     files.append(place.facts(folder / SUMS))
     return {
         "bytes": sum(file.size for file in files),

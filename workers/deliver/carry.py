@@ -14,6 +14,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
+from training.spec.deliver.folder import NEW, SUMS, File, lacking, sums_of, unfit, with_sums
 from training.spec.faults import Reason
 from webapp.deliveries.actions import source_of
 from webapp.deliveries.models import Delivery
@@ -22,10 +23,9 @@ from webapp.fleet.ssh import Endpoint, Host, connect
 from ..end.ending import End
 from ..nodejob import heed
 from . import remote
-from .contents import SUMS, File, files_of, sums_of
 from .telling import Telling
 
-What = tuple[str, str, bool, list[File], dict[str, Any]]
+What = tuple[str, str, bool, tuple[File, ...], dict[str, Any]]
 Step = Callable[["Carry"], Coroutine[Any, Any, None]]
 
 
@@ -36,7 +36,7 @@ class Carry:
     source: str
     folder: str
     replace: bool
-    files: list[File]
+    files: tuple[File, ...]
     state: dict[str, Any]
     telling: Telling
     giver: Host
@@ -65,7 +65,7 @@ def step(job: Delivery) -> float:
     if job.to_node is None or job.node is None:
         raise ValueError(f"{job} goes to no other node")
     ends = Endpoint.of(job.node), Endpoint.of(job.to_node)
-    files = files_of(job.export.files)
+    files = with_sums(File(file["name"], file["size"], file["sha256"]) for file in job.export.files)
     what = (source_of(job.export), str(job.target["folder"]), job.replace, files, dict(job.carried))
     async_to_sync(heed.unless_cancelled)(job, _connected(job, ends, what))
     return 0.0  # where it was broken off the next look cancels
@@ -81,21 +81,29 @@ async def _connected(job: Delivery, ends: tuple[Endpoint, Endpoint], what: What)
 
 async def _begin(carry: Carry) -> None:
     """Look at the place: whole folders are compared, others refused unless they may be replaced."""
-    await remote.check_parent(carry.taker, carry.folder)
-    there = set(await remote.names(carry.taker, carry.folder))
-    if there and there == {file.name for file in carry.files}:
+    await remote.check_place(carry.taker, carry.folder)
+    there = await remote.sizes(carry.taker, carry.folder)
+    if there and _is_whole(there, carry):
         carry.state["stage"] = "compare"
         return
     if there and not carry.replace:
         raise _other(carry)
-    carry.state["stage"] = "fill"
+    await _begin_to_fill(carry)
+
+
+async def _begin_to_fill(carry: Carry) -> None:
+    """Ready the working folder: what another export's delivery, or a killed one, left in it goes."""
+    await remote.make_work(carry.taker, carry.folder, carry.telling.job.pk)
+    await remote.tidy(carry.taker, carry.folder, carry.files)
     await remote.check_room(carry.taker, carry.folder, sum(file.size for file in carry.files))
+    carry.state.update(stage="fill", fate={})
 
 
 async def _compare(carry: Carry) -> None:
     """Compare one file of a folder that has all the names; all the same means that nothing is to be done."""
     file = carry.next
     if file is None:
+        await remote.clear(carry.taker, carry.folder)
         carry.state["result"] = _result(carry) | {"already": True, "bytes_skipped": carry.bytes("same")}
         return
     await carry.telling.progress("verify", carry.bytes("same"))
@@ -104,7 +112,7 @@ async def _compare(carry: Carry) -> None:
         return
     if not carry.replace:
         raise _other(carry)
-    carry.state.update(stage="fill", fate={})
+    await _begin_to_fill(carry)
 
 
 async def _fill(carry: Carry) -> None:
@@ -113,13 +121,12 @@ async def _fill(carry: Carry) -> None:
     if file is None:
         carry.state["stage"] = "swap"
         return
-    path, before = f"{carry.work}/new/{file.name}", carry.bytes("sent", "skipped")
+    await remote.check_ours(carry.taker, carry.folder, carry.telling.job.pk)
+    path, before = f"{carry.work}/{NEW}/{file.name}", carry.bytes("sent", "skipped")
     await carry.telling.progress("send", before)
     if await remote.is_whole(carry.taker, path, file):
         carry.fate[file.name] = "skipped"
         return
-    if before == 0:
-        await carry.taker.put_text(f"{carry.work}/{remote.MARK}", "")
     if file.name == SUMS:
         await carry.taker.put_text(path, sums_of(carry.files))
     else:
@@ -133,15 +140,34 @@ async def _fill(carry: Carry) -> None:
 
 async def _swap(carry: Carry) -> None:
     """Give the folder its name. Done again after a kill, it finds what is left to do."""
-    waits = await carry.taker.exists(f"{carry.work}/new")
-    if waits and not carry.replace and await remote.names(carry.taker, carry.folder):
-        raise _other(carry)  # it came there meanwhile
-    replaced = await remote.take_place(carry.taker, carry.folder)
+    taker, folder = carry.taker, carry.folder
+    if await taker.exists(f"{carry.work}/{NEW}"):
+        await remote.check_ours(taker, folder, carry.telling.job.pk)
+        await remote.check_place(taker, folder)
+        if not carry.replace and await remote.sizes(taker, folder):
+            raise _other(carry)  # it came there meanwhile
+        await remote.tidy(taker, folder, carry.files)
+        _check_whole(await remote.sizes(taker, f"{carry.work}/{NEW}"), carry)
+        await remote.take_place(taker, folder)
+    _check_whole(await remote.sizes(taker, folder), carry)
+    replaced = await remote.clear(taker, folder)
     carry.state["result"] = _result(carry) | {
         "bytes_sent": carry.bytes("sent"),
         "bytes_skipped": carry.bytes("skipped"),
         "replaced": replaced,
     }
+
+
+def _is_whole(there: dict[str, int], carry: Carry) -> bool:
+    return not unfit(there, carry.files) and not lacking(there, carry.files)
+
+
+def _check_whole(there: dict[str, int], carry: Carry) -> None:
+    """Raise End where what had arrived is not there any more: somebody else was at it."""
+    if not _is_whole(there, carry):
+        names = ", ".join([*lacking(there, carry.files), *unfit(there, carry.files)][:5])
+        why = f"{carry.taker.name}: what had arrived for {carry.folder} was changed by somebody else ({names})"
+        raise End(Reason.DESTINATION, f"{why}; send it again")
 
 
 def _result(carry: Carry) -> dict[str, Any]:

@@ -3,44 +3,78 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import AsyncIterator
+import stat
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
-from training.spec.deliver import WORKING
+from training.spec.deliver.folder import MARK, NEW, NO_FILE, OLD, WORKING, File, is_foreign, unfit
 from training.spec.faults import Reason
-from webapp.fleet.ssh import Host, SshError
+from webapp.fleet.ssh import Host, NotThere
 
 from ..end.ending import End
-from .contents import File
 
-MARK = "of-shardboard"  # says that a working folder is ours, as `python -m training deliver` says it
 HASH_BYTES_PER_SECOND = 20e6  # slower than any disk that is worth sending to
+REMOVE_SECONDS = 600.0  # a folder of hundreds of gigabytes on slow storage
+A_COMMAND = 100  # names
 
 
 def work_of(folder: str) -> str:
     return folder + WORKING
 
 
-async def names(host: Host, folder: str) -> list[str]:
-    return [name for name in await host.names(folder) if name not in (".", "..")]
+async def sizes(host: Host, folder: str) -> dict[str, int]:
+    """Return bytes by name, as training.spec.deliver.folder has it; nothing where there is no folder."""
+    if not await host.exists(folder):
+        return {}
+    kinds = await host.check(["find", folder, "-mindepth", "1", "-maxdepth", "1", "-printf", r"%y %s %f\0"])
+    found = [entry.split(" ", 2) for entry in kinds.split("\0") if entry]
+    return {name: int(size) if kind == "f" else NO_FILE for kind, size, name in found}
 
 
-async def check_parent(host: Host, folder: str) -> None:
-    """Raise End where the folder around it is missing, or our working folder is somebody else's."""
+async def check_place(host: Host, folder: str) -> None:
+    """Raise End where the folder around it is missing, it is no folder, or our working folder is somebody else's."""
     parent = posixpath.dirname(folder)
     if not await host.exists(parent):
         raise End(Reason.DESTINATION, f"{host.name}: {parent} is not there; make that folder")
-    there = await names(host, work_of(folder))
-    if there and MARK not in there:
+    found = await host.run(["stat", "-c", "%f", "--", folder])
+    if found.code == 0 and not stat.S_ISDIR(int(found.out, 16)):
+        why = f"{host.name}: {folder} is a file or a link"
+        raise End(Reason.DESTINATION, f"{why}; choose another folder, or delete it first")
+    if is_foreign(await host.names(work_of(folder))):
         raise End(Reason.DESTINATION, f"{host.name}: {work_of(folder)} is in the way and no delivery made it")
+
+
+async def make_work(host: Host, folder: str, delivery: int) -> None:
+    """Make the working folder, or take over what another try left; the mark names the delivery that is at work."""
+    work = work_of(folder)
+    await host.check(["mkdir", "-p", "--", work])
+    await host.check(["touch", "--", f"{work}/{MARK}"])  # before anything else is in it
+    await host.put_text(f"{work}/{MARK}", str(delivery))
+    await host.check(["mkdir", "-p", "--", f"{work}/{NEW}"])
+    if await host.exists(folder):  # or else it is all that there is of what was to be replaced
+        await _remove(host, [f"{work}/{OLD}"])
+
+
+async def check_ours(host: Host, folder: str, delivery: int) -> None:
+    """Raise End where another delivery took the working folder over, as two names of one disk allow."""
+    with suppress(NotThere):
+        if await host.read_text(f"{work_of(folder)}/{MARK}") == str(delivery):
+            return
+    why = f"{host.name}: {work_of(folder)} was taken by another delivery, or removed"
+    raise End(Reason.DESTINATION, f"{why}; wait for the other's end, then send it again")
+
+
+async def tidy(host: Host, folder: str, files: Sequence[File]) -> None:
+    """Remove from `new` what is not of this delivery: of another export, or half a file of a worker that died."""
+    new = f"{work_of(folder)}/{NEW}"
+    await _remove(host, [f"{new}/{name}" for name in unfit(await sizes(host, new), files)])
 
 
 async def check_room(host: Host, folder: str, needed: int) -> None:
     """Raise End where the disk has less room than is needed beyond what an earlier try left."""
     out = await host.check(["df", "-B1", "--output=avail", "--", posixpath.dirname(folder)])
     free = int(out.split()[-1])
-    new = f"{work_of(folder)}/new"
-    there = sum([await host.size(f"{new}/{name}") for name in await names(host, new)])
+    there = sum((await sizes(host, f"{work_of(folder)}/{NEW}")).values())
     if needed - there > free:
         why = f"{needed - there:,} bytes are needed in {posixpath.dirname(folder)} and {free:,} are free"
         raise End(Reason.DISK_FULL, f"{host.name}: {why}")
@@ -57,27 +91,33 @@ async def is_whole(host: Host, path: str, file: File) -> bool:
 
 async def receive(host: Host, path: str, file: File, blocks: AsyncIterator[bytes]) -> None:
     """Write one file, whole or not at all; raise End where the bytes are not those that were proven."""
-    try:
-        written = await host.write_stream(path, blocks)
-    except SshError:
-        with suppress(SshError):  # gigabytes, and the next try writes under another name
-            await host.discard(path)
-        raise
+    written = await host.write_stream(path, blocks)
     if written != (file.size, file.sha256):
         await host.discard(path)
         raise End(Reason.DATA, f"{file.name} is not what was proven (its hash differs); export it again")
     await host.commit(path)
 
 
-async def take_place(host: Host, folder: str) -> bool:
-    """Put what has arrived into its place; return whether other content had to go for that."""
+async def take_place(host: Host, folder: str) -> None:
+    """Put what has arrived into its place; what was there is kept beside it until `clear`."""
     work = work_of(folder)
-    new, old = f"{work}/new", f"{work}/old"
-    if await host.exists(new):
-        if await host.exists(folder):
-            await host.check(["rm", "-rf", "--", old])
-            await host.check(["mv", "-T", "--", folder, old])
-        await host.check(["mv", "-T", "--", new, folder])
-    replaced = bool(await names(host, old))
-    await host.check(["rm", "-rf", "--", work])
+    if await host.exists(folder):
+        await _remove(host, [f"{work}/{OLD}"])
+        await host.check(["mv", "-T", "--", folder, f"{work}/{OLD}"])
+    await host.check(["mv", "-T", "--", f"{work}/{NEW}", folder])
+
+
+async def clear(host: Host, folder: str) -> bool:
+    """Remove the working folder, its mark last; return whether it held other content that had the place before."""
+    work = work_of(folder)
+    if MARK not in await host.names(work):
+        return False
+    replaced = bool(await host.names(f"{work}/{OLD}"))
+    await _remove(host, [f"{work}/{name}" for name in await host.names(work) if name != MARK])
+    await _remove(host, [work])
     return replaced
+
+
+async def _remove(host: Host, paths: Sequence[str]) -> None:
+    for first in range(0, len(paths), A_COMMAND):
+        await host.check(["rm", "-rf", "--", *paths[first : first + A_COMMAND]], seconds=REMOVE_SECONDS)

@@ -9,11 +9,10 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
+from training.spec.deliver.folder import File
 from training.spec.events import Kind
 from webapp.deliveries.models import Delivery
 from webapp.runs import journal, sources
-
-from .contents import File
 
 EVERY_SECONDS = 2.0
 

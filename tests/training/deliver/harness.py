@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from training.deliver.cli import run
-from training.deliver.source import SUMS
 from training.journal import tail
 from training.spec.deliver import DeliverJob
+from training.spec.deliver.folder import SUMS
 
 ROOT = Path(__file__).parents[3]
 SIZES = {

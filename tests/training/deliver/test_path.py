@@ -207,6 +207,26 @@ def test_killed_after_the_exchange_the_next_try_only_clears_up(export: Path, tmp
 
 
 @pytest.mark.root
+def test_killed_while_it_clears_up_the_mark_is_still_there(
+    export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    make_export(copy, {"theirs": 10})
+    real = shutil.rmtree
+
+    def killed(path: Path, *rest: Any, **how: Any) -> None:
+        real(path, *rest, **how)
+        if Path(path).name == "new":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(shutil, "rmtree", killed)
+        assert deliver(tmp_path, export, to(copy), replace=True)[0] == 1
+    assert names(tmp_path / "copy.delivery") == {"of-shardboard"}
+    assert deliver(tmp_path, export, to(copy))[1]["already"]
+    assert names(tmp_path) == {"export", "copy", "events.jsonl"}
+
+
 def test_a_disk_too_small_is_refused_before_and_one_that_cannot_be_written_is_named(
     export: Path, tmp_path: Path
 ) -> None:

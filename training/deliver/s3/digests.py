@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..source import File, Source
+from ...spec.deliver.folder import File
+from ..source import Source
 
 MOST_PARTS = 9_000  # of the 10,000 that S3 takes
 MEGABYTE = 1 << 20

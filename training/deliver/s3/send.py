@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...spec.deliver import S3Target
+from ...spec.deliver.folder import SUMS, File
 from ..result import Delivered, Teller
-from ..source import SUMS, File, Source
+from ..source import Source
 from . import there
 from .client import connect
 from .digests import Digests, part_size

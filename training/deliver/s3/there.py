@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...spec.deliver import S3Target
+from ...spec.deliver.folder import SUMS, File
 from ...spec.faults import Reason
 from ..ends import failed, refuse
-from ..source import BLOCK, SUMS, File, Source
+from ..source import BLOCK, Source
 from .digests import Digests, parts
 from .errors import heard
 

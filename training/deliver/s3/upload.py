@@ -8,10 +8,11 @@ from typing import Any
 
 from ...export.meter import Meter
 from ...spec.deliver import S3Target
+from ...spec.deliver.folder import File
 from ...spec.faults import Reason
 from ..ends import Failed
 from ..result import Delivered, Teller
-from ..source import File, Source, changed
+from ..source import Source, changed
 from .digests import Digests, Part, part_size, parts
 from .errors import Unheard, heard
 from .there import PART, SHA256
