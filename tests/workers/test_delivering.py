@@ -88,6 +88,7 @@ def test_to_a_folder_of_the_node_after_a_kill_twice_and_not_over_others(
 
 def killed(world: World, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill all of a delivery on its node, the supervisor too: the node is asked, and the secrets' file goes."""
+    gate = gated(world)
     drive(world, delivery, "running")
     for pid in world.supervisors():
         os.kill(pid, signal.SIGKILL)
@@ -96,6 +97,16 @@ def killed(world: World, delivery: Delivery, monkeypatch: pytest.MonkeyPatch) ->
         drive(world, delivery, "failed", "done")
     assert (delivery.state, delivery.reason) == ("failed", "supervisor_lost")
     assert not Path(delivery.folder.env).exists()
+    gate.touch()
+
+
+def gated(world: World) -> Path:
+    """Have deliveries on nodes wait until the returned file exists."""
+    gate, python = world.folder / "gate", world.folder / "python"
+    waiting = f'case "$2 $3" in "training deliver") until [ -e {gate} ]; do sleep 0.1; done ;; esac'
+    shebang, rest = python.read_text().split("\n", 1)
+    python.write_text(f"{shebang}\n{waiting}\n{rest}")
+    return gate
 
 
 def to_other(world: World) -> Destination:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from training.spec.sections.export import FORMATS
+
 from . import expected, serving, sources
 from .models import Event, Export
 from .passport_page import sections
@@ -50,7 +52,8 @@ def planned(export: Export) -> Context:
 def _dtypes(export: Export) -> list[tuple[str, int, bool]]:
     """Return each number format with the bytes that the weights take in it, and whether it is this one."""
     plan = export.foretold
-    return [(name, size, name == plan.writing.dtype) for name, size in plan.writing.sizes.items()] if plan else []
+    sizes = plan.writing.sizes if plan else {}
+    return [(name, sizes[name], name == plan.writing.dtype) for name in FORMATS if plan and name in sizes]
 
 
 def _steps(export: Export) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -29,7 +30,9 @@ def text(export: Export) -> str:
     if not export.passport:
         export.passport = compose(export).model_dump(mode="json")
         export.save(update_fields=["passport"])
-    return Passport.model_validate(export.passport).model_copy(update={"export": None}).model_dump_json(indent=2) + "\n"
+    # sorted, because PostgreSQL hands objects back with their names in another order
+    told = Passport.model_validate_json(json.dumps(export.passport, sort_keys=True))
+    return told.model_copy(update={"export": None}).model_dump_json(indent=2) + "\n"
 
 
 def compose(export: Export) -> Passport:
