@@ -23,7 +23,7 @@ from ..spec.lint import Problem
 from .manifest import METADATA
 from .outcome import Damaged
 from .parts import BLOCK, Loaded, Part, Raw, row_blocks
-from .shards.boxes import Box, before, is_run, overlap, split, within
+from .shards.boxes import Box, before, is_run, makes_up, overlap, split, within
 from .shards.checked import OTHER, Checked
 from .shards.pieces import Piece, Shard
 
@@ -120,14 +120,13 @@ class Checkpoint:
     def _load(self, stored: Stored, box: Box, buffer: torch.Tensor) -> Loaded:
         """Return the numbers of `box`, in `buffer`, which may have any content before."""
         out = buffer[: box.count * stored.dtype.itemsize].view(stored.dtype)
+        shares = [(piece, shared) for piece in stored.pieces if (shared := overlap(box, piece.box)) is not None]
+        if not makes_up((shared for _, shared in shares), box):
+            where = ", ".join(sorted({piece.file for piece, _ in shares}))
+            raise _bad(f"{where}: pieces overlap or leave gaps at {list(box.offset)}")
         raws: list[Raw] = []
-        filled = 0
-        for piece in stored.pieces:
-            if (shared := overlap(box, piece.box)) is not None:
-                filled += shared.count
-                raws += self._fill(out, box, shared, piece, stored.dtype)
-        if filled != box.count:
-            raise _bad(f"{piece.file}: pieces overlap or leave gaps at {list(box.offset)}")
+        for piece, shared in shares:
+            raws += self._fill(out, box, shared, piece, stored.dtype)
         return Loaded(out, tuple(raws))
 
     def _fill(self, out: torch.Tensor, box: Box, shared: Box, piece: Piece, dtype: torch.dtype) -> list[Raw]:

@@ -22,6 +22,11 @@ STORAGES = {
     "CharStorage": torch.int8, "ByteStorage": torch.uint8, "BoolStorage": torch.bool,
 }  # fmt: skip
 SMALL = 1 << 20  # bytes of a description, which has a few hundred
+# What damaged bytes make of a zip file's or a pickle's reader.
+UNREADABLE = (
+    *(zipfile.BadZipFile, pickle.UnpicklingError, struct.error, EOFError, ArithmeticError, AttributeError),
+    *(AssertionError, LookupError, RuntimeError, TypeError, ValueError),
+)
 SIGNATURE = b"PK\x03\x04"
 
 
@@ -52,7 +57,7 @@ def locate(file: BinaryIO, size: tuple[int, ...], dtype: torch.dtype) -> int | N
         record = records[f"data/{tensor.storage.key}"]
         right = record.file_size == tensor.storage.count * tensor.storage.dtype.itemsize
         return _begin(file, record) if right else None
-    except (zipfile.BadZipFile, pickle.UnpicklingError, KeyError, EOFError, TypeError, ValueError, struct.error):
+    except (*UNREADABLE, OSError):  # a place that is no offset; a disk that fails does so again when torch reads
         return None
 
 

@@ -7,8 +7,9 @@ no more than a box has ever to be in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 
 Shape = tuple[int, ...]
@@ -55,6 +56,20 @@ def overlap(a: Box, b: Box) -> Box | None:
     ends = (min(x + m, y + n) for x, m, y, n in zip(a.offset, a.size, b.offset, b.size, strict=True))
     size = tuple(end - start for end, start in zip(ends, low, strict=True))
     return Box(low, size) if all(extent > 0 for extent in size) else None
+
+
+def makes_up(parts: Iterable[Box], box: Box) -> bool:
+    """Tell whether every number of `box` is in exactly one of `parts`, none of which is empty or goes beyond it."""
+    ordered = sorted(parts, key=lambda part: part.offset)
+    if sum(part.count for part in ordered) != box.count:
+        return False
+    for number, part in enumerate(ordered):
+        for other in islice(ordered, number + 1, None):
+            if other.offset[0] >= part.offset[0] + part.size[0]:
+                break  # nor does any after it: shards of rows, the usual ones, are compared with their neighbour alone
+            if overlap(part, other) is not None:
+                return False
+    return True
 
 
 def before(inner: Box, outer: Box) -> int:

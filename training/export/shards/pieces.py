@@ -14,7 +14,7 @@ import torch
 from ...spec.lint import Problem
 from ..outcome import Damaged
 from ..parts import Raw
-from .archive import locate
+from .archive import UNREADABLE, locate
 from .boxes import Box
 from .checked import OTHER, Checked
 
@@ -73,20 +73,24 @@ class Shard:
             if self._loaded is None or self._loaded[0] != piece:
                 self._loaded = None
                 with self.path.open("rb") as file:
-                    tensor = _load(Window(file, piece.start, piece.length), f"{self.path.name} at {piece.start}")
-                if tuple(tensor.shape) != piece.size or tensor.dtype != dtype:
-                    what = f"at {piece.start}: holds {tensor.dtype} {list(tensor.shape)}"
-                    raise Damaged([Problem(self.path.name, what, OTHER)])
-                self._loaded = piece, tensor.contiguous()
+                    found = _load(Window(file, piece.start, piece.length), f"{self.path.name} at {piece.start}")
+                self._loaded = piece, _as_described(found, piece, dtype)
             return self._loaded[1]
 
 
-def _load(window: Window, where: str) -> torch.Tensor:
+def _as_described(found: object, piece: Piece, dtype: torch.dtype) -> torch.Tensor:
+    if isinstance(found, torch.Tensor) and tuple(found.shape) == piece.size and found.dtype == dtype:
+        return found.contiguous()
+    what = f"{found.dtype} {list(found.shape)}" if isinstance(found, torch.Tensor) else "no tensor"
+    raise Damaged([Problem(piece.file, f"at {piece.start}: holds {what}", OTHER)])
+
+
+def _load(window: Window, where: str) -> object:
     try:
-        tensor: torch.Tensor = torch.load(window, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, ValueError) as error:  # pickle's own error is a ValueError's neighbour in torch
-        raise Damaged([Problem(where, f"can't be read: {error}", OTHER)]) from error
-    return tensor
+        return torch.load(window, map_location="cpu", weights_only=True)
+    except UNREADABLE as error:
+        why = str(error).strip().split("\n", 1)[0]
+        raise Damaged([Problem(where, f"can't be read: {why}", OTHER)]) from error
 
 
 class Window(io.RawIOBase):
