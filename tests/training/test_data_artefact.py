@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import shutil
@@ -179,6 +180,7 @@ def test_the_command_makes_it_tells_of_it_and_goes_on(attempts: Attempts, tmp_pa
     assert told[0].data == {"name": "tokenising"}
     (name,) = names(tmp_path)
     assert told[1].data["artefact"] == name
+    assert told[1].data["sha256"] == hashlib.sha256(Path(described.train).read_bytes()).hexdigest()
     assert {key: told[1].data[key] for key in ("rows", "kept", "untrained", "made", "test")} == {
         "rows": 2,
         "kept": 1,

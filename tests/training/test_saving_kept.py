@@ -196,3 +196,35 @@ def test_a_delete_that_is_killed_leaves_all_or_nothing_and_ends_when_asked_again
         assert folders.damage(tmp_path / "checkpoint-2") == []
     removal.delete(tmp_path / "checkpoint-2")
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-4"]
+
+
+def taken(root: Path, step: int) -> Path:
+    """Return a whole checkpoint as a delete leaves it that was killed before it looked at what keeps it."""
+    folder = whole(root, step)
+    return folder.rename(root / f".deleted-{folder.name}-0123abcd")
+
+
+@pytest.mark.parametrize("mark", [".pin", hold_name(3)])
+def test_a_kept_one_that_a_killed_delete_took_gets_its_name_back(tmp_path: Path, mark: str) -> None:
+    for step in (2, 4):
+        (taken(tmp_path, step) / mark).touch()
+    taken(tmp_path, 6)
+    assert removal.delete(tmp_path / "checkpoint-2") == 0
+    assert checkpoints.steps(tmp_path) == [2, 4]
+    assert [folders.damage(tmp_path / f"checkpoint-{step}") for step in (2, 4)] == [[], []]
+    assert removal.delete(tmp_path / "checkpoint-6") > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-2", "checkpoint-4"]
+
+
+def test_a_kept_one_whose_name_a_newer_one_has_stays_beside_it(tmp_path: Path) -> None:
+    removal.pin(taken(tmp_path, 2))
+    whole(tmp_path, 2)
+    removal.give_back(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".deleted-checkpoint-2-0123abcd", "checkpoint-2"]
+
+
+def test_a_torn_save_is_no_more_pinned_when_it_goes(tmp_path: Path) -> None:
+    whole(tmp_path, 2)
+    removal.pin(tmp_path / "checkpoint-2")
+    assert removal.delete(tmp_path / "checkpoint-2", whatever_keeps_it=True) > 0
+    assert list(tmp_path.iterdir()) == []

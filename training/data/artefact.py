@@ -22,7 +22,7 @@ from ..spec.job import TrainJob
 from ..spec.sections.data import Data
 from ..spec.tokens.encode import Encoder
 from .counts import Counts
-from .digest import digest_of
+from .digest import content_of, digest_of
 from .rows import Row, read_rows
 from .sequences import Source, write
 from .split import held_out
@@ -31,9 +31,13 @@ from .workshop import workshop
 
 @dataclass(frozen=True)
 class Prepared:
-    """An artefact that is there. `made`: by this call. `seconds`: what the call took, waiting included."""
+    """An artefact that is there. `content`: the hash of the file trained on, as it was when the artefact was named.
+
+    `made`: by this call. `seconds`: what the call took, waiting included.
+    """
 
     tokens: Tokens
+    content: str
     counts: dict[str, Counts]
     made: bool
     seconds: float
@@ -52,6 +56,7 @@ class Prepared:
         return {
             **self.counts["train"].as_dict(),
             "test": test.as_dict() if test else None,
+            "sha256": self.content,
             "artefact": self.tokens.path.name,
             "made": self.made,
             "seconds": round(self.seconds, 3),
@@ -67,7 +72,8 @@ def prepare(
     """
     begun = time.monotonic()
     made = False
-    tokens = Tokens(job.tokens_folder / digest_of(job, tokenizer))
+    content = content_of(job.train, Path(job.tokens_folder))
+    tokens = Tokens(job.tokens_folder / digest_of(job, tokenizer, content))
     if not Path(tokens.counts).is_file():
         on_make()
         with workshop(tokens, pause) as place:
@@ -78,7 +84,7 @@ def prepare(
     for name, path in (("train", job.train), ("test", job.test or job.train)):
         if name in counts:
             counts[name].check(Path(path).name, job.recipe.data)
-    return Prepared(tokens, counts, made, time.monotonic() - begun)
+    return Prepared(tokens, content, counts, made, time.monotonic() - begun)
 
 
 def _make(place: Tokens, job: TrainJob, tokenizer: Any, pause: Callable[[], None]) -> None:

@@ -17,13 +17,16 @@ SETTINGS = ("format", "text_field", "train_on", "template", "max_length", "on_lo
 LIBRARIES = ("transformers", "tokenizers", "trl")  # by their metadata: trl alone takes seconds to import
 
 
-def digest_of(job: TrainJob, tokenizer: Any) -> str:
-    """Return the name of the job's artefact, 32 hex digits. Raises BadData where a file can't be read."""
+def digest_of(job: TrainJob, tokenizer: Any, content: str) -> str:
+    """Return the name of the job's artefact, 32 hex digits. Raises BadData where a file can't be read.
+
+    `content`: the hash of the file that is trained on.
+    """
     data = job.recipe.data
     memos = Path(job.tokens_folder)
     share = data.test_share if not job.test else 0.0
     parts = {
-        "train": content_of(job.train, memos),
+        "train": content,
         "test": content_of(job.test, memos) if job.test else "",
         "settings": {name: getattr(data, name) for name in SETTINGS},
         "held_out": [share, job.recipe.optimisation.seed] if share else None,

@@ -6,7 +6,9 @@ nothing. Needs no torch.
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import uuid
 from contextlib import suppress
@@ -15,6 +17,7 @@ from pathlib import Path
 from ..spec.folder import PIN, held_by
 
 DELETED = ".deleted-"
+TAKEN = re.compile(rf"{re.escape(DELETED)}(.+)-[0-9a-f]{{8}}")
 
 
 def pinned(folder: Path) -> bool:
@@ -56,18 +59,41 @@ def size(folder: Path) -> int:
 def delete(folder: Path, *, whatever_keeps_it: bool = False) -> int:
     """Delete a checkpoint; from its first moment it no longer counts as one. Return the bytes that were freed.
 
-    What an earlier call left half deleted goes as well. One that was pinned or held until the last moment stays.
+    What an earlier call left half deleted goes as well. One that was pinned or held until the last moment stays: it
+    gets its name back, be it from a call beside this one or from the next after one that was killed.
     """
     doomed = folder.with_name(f"{DELETED}{folder.name}-{uuid.uuid4().hex[:8]}")
     with suppress(FileNotFoundError):  # another one has it
         os.replace(folder, doomed)
-        if not whatever_keeps_it and (pinned(doomed) or holds(doomed)):
-            os.replace(doomed, folder)
+    if whatever_keeps_it:
+        _let_go(doomed)
+    give_back(folder.parent)
     freed = 0
     for rest in (folder.with_name(f"{DELETED}{folder.name}"), *folder.parent.glob(f"{DELETED}{folder.name}-*")):
-        freed += size(rest)
-        shutil.rmtree(rest, onerror=_unless_gone)
+        if not (pinned(rest) or holds(rest)):
+            freed += size(rest)
+            shutil.rmtree(rest, onerror=_unless_gone)
     return freed
+
+
+def give_back(root: Path) -> None:
+    """Let what is pinned or held in the folder of checkpoints, and was about to be deleted, have its name again."""
+    for rest in root.glob(f"{DELETED}*"):
+        if (name := TAKEN.fullmatch(rest.name)) and (pinned(rest) or holds(rest)):
+            try:
+                os.replace(rest, root / name[1])
+            except FileNotFoundError:  # another one gave it back
+                continue
+            except OSError as error:  # a newer one has the name: both stay
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+
+
+def _let_go(folder: Path) -> None:
+    """Take away what keeps it, so that a rest of it is not given back as if it were whole."""
+    for name in names(folder):
+        if name == PIN or held_by(name) is not None:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _unless_gone(function: object, path: object, error: tuple[type, BaseException, object]) -> None:

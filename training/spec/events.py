@@ -20,8 +20,8 @@ class Kind(StrEnum):
     # training, in events.jsonl
     PHASE = "phase"  # name: loading | tokenising | training | saving
     # data of what is trained: rows = kept + dropped (longer than max_length) + untrained (no trained token left); cut;
-    # sequences, tokens, trained_tokens, longest; test: the same of what is evaluated on, or null; artefact (its hash),
-    # made (now, or found), seconds
+    # sequences, tokens, trained_tokens, longest; test: the same of what is evaluated on, or null; sha256 of the file
+    # trained on, artefact (its hash), made (now, or found), seconds
     DATA = "data"
     # world_size, nodes, total_steps, parameters, trainable, attention, resumed_from; master_dtype, compute_dtype,
     # reduce_dtype; units, wrapped: {class: count}; loading: slices | broadcast | accelerate, loading_seconds,

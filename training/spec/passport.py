@@ -37,11 +37,13 @@ class ModelFacts(Part):
 
 
 class DataFacts(Part):
-    """What was trained on. `trained`: counts of the `data` event: rows kept, dropped and cut, tokens, artefact."""
+    """What was trained on. `trained`: the `data` event: rows kept, dropped and cut, tokens, file, artefact."""
 
     name: str = ""
     version: int | None = None
-    sha256: str = Field("", description="Of the content, as the service names the set; by hand: of the file.")
+    sha256: str = Field(
+        "", description="Of the content, as the service names the set; by hand: of the file at training."
+    )
     format: str = ""
     rows: int | None = None
     test_rows: int | None = None

@@ -90,6 +90,7 @@ KNOWN_ROWS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "longest": ("longest row, tokens", count),
     "seconds": ("tokenised in", seconds),
     "made": ("made for this run", count),
+    "sha256": ("SHA-256 of the file", count),
 }
 
 PARTS = {str(part): part for part in StatePart}
