@@ -78,6 +78,25 @@ def test_a_secret_is_kept_replaced_and_forgotten(page: Client, export: Export, b
     assert "its secret is missing" in run_page(page, export)
 
 
+def test_a_secret_does_not_go_to_another_server(page: Client, export: Export, bucket: Destination) -> None:
+    edit = f"/deliveries/destinations/{bucket.pk}/"
+    waiting = deliver(export, User.objects.get(username="ada"), bucket)
+    assert places.secrets_for(waiting) == KEYS
+    for moved in ({"endpoint": "https://elsewhere.example"}, {"insecure": "on"}):
+        answer = page.post(edit, S3 | moved)
+        assert (answer.status_code, "not for another server" in answer.content.decode()) == (422, True)
+        page.post(edit, S3 | moved | {"AWS_SECRET_ACCESS_KEY": "another"})  # the other half of it is asked for, too
+        bucket.refresh_from_db()
+        assert (bucket.settings["endpoint"], bucket.settings["insecure"], bucket.secrets) == ("", False, KEYS)
+    other = {"AWS_ACCESS_KEY_ID": "theirs", "AWS_SECRET_ACCESS_KEY": "another"}
+    assert page.post(edit, S3 | {"endpoint": "https://elsewhere.example"} | other).status_code == 302
+    bucket.refresh_from_db()
+    assert bucket.secrets == other
+    waiting.refresh_from_db()
+    with pytest.raises(Refused, match="endpoint of bucket was changed since"):
+        places.secrets_for(waiting)
+
+
 def test_a_node_s_folder_keeps_its_node_while_it_is_changed(page: Client, world: World) -> None:
     typed = {"name": "other", "folder": "/models", "node": world.nodes[1].pk}
     page.post("/deliveries/destinations/add/node", typed)

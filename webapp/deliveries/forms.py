@@ -41,7 +41,7 @@ class _Fields(forms.ModelForm):
         super().__init__(data, instance=instance, initial={**instance.settings, "node": instance.node_id})
         for name in instance.secret_names:
             self.fields[name].required = False
-            self.fields[name].help_text = "There is one; enter another to replace it."
+            self.fields[name].help_text = "There is one; enter another to replace it, or for another endpoint."
 
 
 class DestinationForm(Looks, _Fields):

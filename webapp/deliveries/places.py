@@ -13,10 +13,11 @@ from training.spec import envfile
 from training.spec.deliver import SECRETS, missing_secrets, parse_target
 from training.spec.lint import Problem, Refused
 
-from .models import Destination
+from .models import Delivery, Destination
 from .models.destination import KINDS
 
 LONGEST_SECRET = 4000
+ADDRESS = ("endpoint", "insecure")  # fields of a target: who gets the secrets, and whether others can read along
 
 
 def secret_fields(kind: str) -> tuple[str, ...]:
@@ -28,17 +29,21 @@ def secret_fields(kind: str) -> tuple[str, ...]:
 def save(
     destination: Destination, settings: Mapping[str, Any], secrets: Mapping[str, str], user: User | None
 ) -> Destination:
-    """Store `destination`, whose name, kind and node are set. An empty secret leaves the one that there is."""
+    """Store `destination`, whose name, kind and node are set. An empty secret leaves the one that there is.
+
+    Where another server gets them, the secrets are asked for anew: who may change an address need not know them.
+    """
     kind = destination.kind
     if kind not in KINDS:
         raise Refused([Problem("kind", f"{kind!r} is no kind of destination", f"Choose {', '.join(KINDS)}.")])
-    destination.settings = _settings(kind, settings)
-    known = destination.secrets if destination.can_be_opened else {}
+    found = _settings(kind, settings)
+    moved = goes_elsewhere(destination, found)
+    known = destination.secrets if destination.can_be_opened and not moved else {}
     given = {name: value.strip() for name, value in secrets.items() if value.strip()}
     kept = {name: value for name, value in (known | given).items() if name in secret_fields(kind)}
     if problems := [*_node_problems(destination), *_secret_problems(given), *missing_secrets(_spelled(kind), kept)]:
-        raise Refused([_worded(problem) for problem in problems])
-    destination.secrets = kept
+        raise Refused([_worded(problem, moved=moved) for problem in problems])
+    destination.settings, destination.secrets = found, kept
     destination.changed_at = timezone.now()
     destination.made_by = destination.made_by or user
     destination.save()
@@ -48,6 +53,25 @@ def save(
 def _settings(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     found = parse_target({**settings, "kind": _spelled(kind)})
     return found.model_dump(mode="json", exclude={"kind"})
+
+
+def goes_elsewhere(destination: Destination, settings: Mapping[str, Any]) -> bool:
+    """Tell whether with `settings` the secrets that are kept would go to another server, or in another way."""
+    return bool(destination.sealed_secrets) and _address(destination.settings) != _address(settings)
+
+
+def secrets_for(delivery: Delivery) -> dict[str, str]:
+    """Return the secrets that the delivery's job gets; raise Refused where they are now for another server."""
+    kept = delivery.destination
+    if kept is None or not kept.sealed_secrets:
+        return {}
+    if goes_elsewhere(kept, delivery.target):
+        raise Refused([Problem("destination", f"the endpoint of {kept} was changed since", "Send it again.")])
+    return kept.secrets
+
+
+def _address(settings: Mapping[str, Any]) -> list[Any]:
+    return [settings.get(name) for name in ADDRESS]
 
 
 def _spelled(kind: str) -> str:
@@ -71,10 +95,11 @@ def _secret_problems(given: Mapping[str, str]) -> list[Problem]:
     return long
 
 
-def _worded(problem: Problem) -> Problem:
+def _worded(problem: Problem, *, moved: bool) -> Problem:
     """On a node the way out is an environment variable; here it is the field of that name."""
     if problem.field in secret_fields("s3") + secret_fields("hub") and "environment" in problem.reason:
-        return Problem(problem.field, "it is missing", "Enter it; it is sealed and never shown again.")
+        why = "the one that is kept is not for another server" if moved else "it is missing"
+        return Problem(problem.field, why, "Enter it; it is sealed and never shown again.")
     return problem
 
 

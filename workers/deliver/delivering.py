@@ -9,6 +9,7 @@ from training.spec.lint import Refused
 from training.spec.plan import NodePlan, plan_job
 from webapp.deliveries.actions import job_of
 from webapp.deliveries.models import Delivery
+from webapp.deliveries.places import secrets_for
 from webapp.fleet.models import Node
 from webapp.fleet.vault import WrongKey
 from webapp.runs import lifecycle, rank_env
@@ -47,7 +48,7 @@ class Delivering(Work[Delivery]):
         """The secrets go into the env file alone, which is taken away when the job has ended."""
         try:
             what = job_of(job.export, job.target, job.replace, events=str(member.folder.events))
-            env = rank_env.operators() | (job.destination.secrets if job.destination else {})
+            env = rank_env.operators() | secrets_for(job)
         except (Refused, WrongKey) as error:
             raise End(Reason.CONFIGURATION, str(error)) from error
         return plan_job(member.slot, ("deliver",), what, member.folder, release=member.release, env=env)
