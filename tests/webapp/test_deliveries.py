@@ -10,9 +10,10 @@ from django.test import Client
 
 from training.spec.events import Event as Line
 from training.spec.lint import Refused
-from webapp.deliveries import places
+from webapp.deliveries import actions, places
 from webapp.deliveries.actions import deliver
 from webapp.deliveries.models import Delivery, Destination
+from webapp.deliveries.models.delivery import spot_of
 from webapp.runs import journal
 from webapp.runs.models import Event, Export, Stream
 
@@ -223,3 +224,28 @@ def test_the_same_place_is_sent_to_by_one_at_a_time(world: World, export: Export
     Delivery.objects.update(state="failed")
     places.delete(bucket)
     assert Delivery.objects.filter(destination=None).count() == 2
+
+
+def test_of_two_at_once_the_database_lets_one(world: World, export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither sees the other's row when it looks: they are of two exports, and of two spellings of one place."""
+    second = Export.objects.create(
+        checkpoint=export.checkpoint, dtype="bfloat16", state="ready", node=export.node, slot=export.slot, files=[]
+    )
+    settings = {"bucket": "models", "region": "eu-central-1", "prefix": "site", "part_megabytes": 64}
+    other = places.save(Destination(name="same", kind="s3"), settings, KEYS, world.user)
+    first = places.save(Destination(name="first", kind="s3"), settings | {"part_megabytes": 32}, KEYS, world.user)
+    deliver(export, world.user, first, name="chat")
+    with pytest.raises(Refused, match=r"delivery \d+ to it is under way"):
+        deliver(second, world.user, other, name="chat")
+    monkeypatch.setattr(actions, "_check", lambda *_: None)  # what it sees that looks before the other's commit
+    with pytest.raises(Refused, match="another delivery to it is under way"):
+        deliver(second, world.user, other, name="chat")
+    deliver(second, world.user, other, name="another")
+    Delivery.objects.update(state="done")
+    deliver(second, world.user, other, name="chat")
+
+
+def test_a_folder_is_the_same_place_on_one_node_alone(world: World) -> None:
+    folder, hub = {"kind": "path", "folder": "/m"}, {"kind": "hub", "endpoint": "", "repo": "a/b", "branch": "main"}
+    assert spot_of(folder, 1) != spot_of(folder, 2)
+    assert spot_of(hub, 1) == spot_of(hub | {"private": True}, 2)

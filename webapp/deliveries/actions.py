@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from training.spec.deliver import WORKING, DeliverJob, missing_secrets, parse_job, parse_target
+from training.spec.deliver import (
+    WORKING,
+    DeliverJob,
+    HubTarget,
+    PathTarget,
+    S3Target,
+    missing_secrets,
+    parse_job,
+    parse_target,
+)
 from training.spec.lint import Problem, Refused
 from webapp.dispatch import advance_job
 from webapp.fleet.models import Node
@@ -18,6 +27,7 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Export
 
 from .models import Delivery, Destination
+from .models.delivery import spot_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -29,6 +39,7 @@ class Where:
     target: dict[str, Any]
     node: Node | None
     place: str
+    spot: str
 
 
 @transaction.atomic
@@ -50,9 +61,9 @@ def deliver(
         raise Refused([Problem("export", f"it is {export.state}, not ready", "Wait until it is ready.")])
     where = _where(export, user, destination, folder, name)
     _check(export, where, replace)
-    made = Delivery.objects.create(
+    made = _made(
         export=export, destination=destination, to_node=where.node, target=where.target, place=where.place,
-        replace=replace, requested_by=user,
+        spot=where.spot, replace=replace, requested_by=user,
     )  # fmt: skip
     lifecycle.tell_of_job(
         made, "", actor=user.get_username(), text=f"export {export.pk} to be sent to {where.place}", export=export.pk
@@ -83,7 +94,7 @@ def _where(export: Export, user: User, destination: Destination | None, folder: 
     if not user.is_staff:
         raise Refused([Problem("path", "only staff may name a folder", "Choose a destination; staff can add one.")])
     target = parse_target({"kind": "path", "folder": folder})
-    return Where(target.model_dump(mode="json"), None, f"{target.place} on {export.node}")
+    return _said(target, export, None)
 
 
 def _at_destination(export: Export, destination: Destination, name: str) -> Where:
@@ -101,15 +112,35 @@ def _at_destination(export: Export, destination: Destination, name: str) -> Wher
     raw = destination.target(name)
     node = destination.node if destination.kind == "node" and destination.node_id != export.node_id else None
     found = parse_target(raw | ({"kind": "path"} if raw["kind"] == "node" else {}))
-    at = f" on {node or export.node}" if found.kind == "path" else ""
-    return Where(found.model_dump(mode="json"), node, f"{found.place}{at}"[:1000])
+    return _said(found, export, node)
+
+
+def _said(found: PathTarget | S3Target | HubTarget, export: Export, node: Node | None) -> Where:
+    """`node`: another than the export's own, where it goes to one."""
+    target, on = found.model_dump(mode="json"), node or export.node
+    assert on is not None
+    at = f" on {on}" if found.kind == "path" else ""
+    return Where(target, node, f"{found.place}{at}"[:1000], spot_of(target, on.pk))
 
 
 def _check(export: Export, where: Where, replace: bool) -> None:
     job_of(export, where.target, replace, events="/events.jsonl")  # on another node, too: disks can be shared
-    under_way = Delivery.objects.exclude(state__in=Delivery.STATES.ended).filter(place=where.place)
-    if (other := under_way.first()) is not None and other.target == where.target:
-        raise Refused([Problem("destination", f"delivery {other.pk} to it is under way", "Wait for its end.")])
+    other = Delivery.objects.exclude(state__in=Delivery.STATES.ended).filter(spot=where.spot).first()
+    if other is not None:
+        raise _under_way(f"delivery {other.pk}")
+
+
+def _made(**facts: Any) -> Delivery:
+    """Store the delivery; raise Refused where another to the same place came first, just now."""
+    try:
+        with transaction.atomic():
+            return Delivery.objects.create(**facts)
+    except IntegrityError:
+        raise _under_way("another delivery") from None
+
+
+def _under_way(which: str) -> Refused:
+    return Refused([Problem("destination", f"{which} to it is under way", "Wait for its end.")])
 
 
 def job_of(export: Export, target: dict[str, Any], replace: bool, events: str) -> DeliverJob:
