@@ -16,15 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..export.meter import Meter
-from ..spec.deliver import WORKING, PathTarget
+from ..spec.deliver import WORKING, PathTarget, refusals
 from ..spec.deliver.folder import MARK, NEW, NO_FILE, OLD, File, is_foreign, lacking, unfit
 from ..spec.faults import Reason
-from .ends import failed, refuse
+from ..spec.lint import Refused
+from .ends import Failed, failed, refuse
 from .result import Delivered, Teller
 from .source import Source, blocks, changed, hashed
 from .swap import exchange
-
-OTHER = "Choose another folder, or set replace to true."
 
 
 def send(source: Source, target: PathTarget, teller: Teller, *, replace: bool) -> Delivered:
@@ -47,12 +46,12 @@ def send(source: Source, target: PathTarget, teller: Teller, *, replace: bool) -
 
 def _check(source: Source, folder: Path) -> None:
     if not folder.parent.is_dir():
-        raise refuse("target.folder", f"{folder.parent} is not there", "Make that folder, or mount the storage.")
+        raise Refused([refusals.no_parent(str(folder.parent))])
     real, ours = folder.parent.resolve() / folder.name, source.folder.resolve()
     if real == ours or ours in real.parents or real in ours.parents:
         raise refuse("target.folder", f"{folder} lies in the export's own folder, or around it", "Choose another.")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise refuse("target.folder", f"{folder} is a file or a link", "Choose another folder, or delete it first.")
+        raise Refused([refusals.no_folder(str(folder))])
     if not os.access(folder.parent, os.W_OK | os.X_OK):
         why = f"this user may not write in {folder.parent}"
         raise failed(Reason.PERMISSION, "target.folder", why, "Let it, or choose another folder.")
@@ -69,7 +68,7 @@ def _is_there(source: Source, folder: Path, teller: Teller, replace: bool) -> bo
             meter.tell()
             return True
     if not replace:
-        raise refuse("target.folder", f"{folder} is there and holds other content", OTHER)
+        raise Refused([refusals.other_content(str(folder))])
     return False
 
 
@@ -90,12 +89,12 @@ def _working(folder: Path) -> Iterator[Path]:
     """Give the locked working folder; it stays, for the next try, where the block ends badly."""
     work = folder.with_name(folder.name + WORKING)
     if work.exists() and is_foreign(path.name for path in work.iterdir()):
-        raise refuse("target.folder", f"{work} is in the way and no delivery made it", "Move or delete it.")
+        raise Refused([refusals.in_the_way(str(folder))])
     work.mkdir(exist_ok=True)
     lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _lock(lock, folder)
-        (work / MARK).touch()
+        (work / MARK).write_bytes(b"")  # a worker that thought the folder its own finds that it is not any more
         if folder.exists():  # or else it is all that there is of what was to be replaced
             shutil.rmtree(work / OLD, ignore_errors=True)
         (work / NEW).mkdir(exist_ok=True)
@@ -146,7 +145,7 @@ def _fill(source: Source, new: Path, result: Delivered, teller: Teller) -> None:
     for file in written:
         if hashed(new / file.name, meter.add) != file.sha256:
             (new / file.name).unlink()
-            raise failed(Reason.DESTINATION, file.name, "was read back with other contents", "Look at that disk.")
+            raise Failed(Reason.DESTINATION, refusals.read_back(file.name))
     meter.tell()
     _fsync(new)
 
@@ -166,8 +165,7 @@ def _check_disk(source: Source, new: Path) -> None:
     there = sum(path.stat().st_size for path in new.iterdir())
     needed, free = source.size - there, shutil.disk_usage(new).free
     if needed > free:
-        why = f"{needed:,} bytes are needed in {new.parent.parent} and {free:,} are free"
-        raise failed(Reason.DISK_FULL, "target.folder", why, "Free space there, or choose another folder.")
+        raise Failed(Reason.DISK_FULL, refusals.no_room(str(new.parent.parent), needed, free))
 
 
 def _copy(source: Source, file: File, path: Path, meter: Meter) -> None:

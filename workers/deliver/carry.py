@@ -14,6 +14,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
+from training.spec.deliver import refusals
 from training.spec.deliver.folder import NEW, SUMS, File, lacking, sums_of, unfit, with_sums
 from training.spec.faults import Reason
 from webapp.deliveries.actions import source_of
@@ -133,8 +134,7 @@ async def _fill(carry: Carry) -> None:
         blocks = carry.giver.read_range(f"{carry.source}/{file.name}")
         await remote.receive(carry.taker, path, file, carry.telling.counted(blocks, before))
     if not await remote.is_whole(carry.taker, path, file):
-        why = f"{carry.taker.name}: {file.name} was read back with other contents"
-        raise End(Reason.DESTINATION, f"{why}; look at that disk")
+        raise remote.refusal(carry.taker, refusals.read_back(file.name))
     carry.fate[file.name] = "sent"
 
 
@@ -183,8 +183,7 @@ def _result(carry: Carry) -> dict[str, Any]:
 
 
 def _other(carry: Carry) -> End:
-    why = f"{carry.taker.name}: {carry.folder} is there and holds other content"
-    return End(Reason.DESTINATION, f"{why}; choose another name, or ask for it to be replaced")
+    return remote.refusal(carry.taker, refusals.other_content(carry.folder))
 
 
 STAGES: dict[str, Step] = {"": _begin, "compare": _compare, "fill": _fill, "swap": _swap}

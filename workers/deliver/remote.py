@@ -7,8 +7,10 @@ import stat
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
+from training.spec.deliver import refusals
 from training.spec.deliver.folder import MARK, NEW, NO_FILE, OLD, WORKING, File, is_foreign, unfit
 from training.spec.faults import Reason
+from training.spec.lint import Problem
 from webapp.fleet.ssh import Host, NotThere
 
 from ..end.ending import End
@@ -20,6 +22,11 @@ A_COMMAND = 100  # names
 
 def work_of(folder: str) -> str:
     return folder + WORKING
+
+
+def refusal(host: Host, problem: Problem, reason: Reason = Reason.DESTINATION) -> End:
+    """Return how a delivery ends that can't go to this node."""
+    return End(reason, f"{host.name}: {problem.reason}. {problem.fix}")
 
 
 async def sizes(host: Host, folder: str) -> dict[str, int]:
@@ -35,13 +42,12 @@ async def check_place(host: Host, folder: str) -> None:
     """Raise End where the folder around it is missing, it is no folder, or our working folder is somebody else's."""
     parent = posixpath.dirname(folder)
     if not await host.exists(parent):
-        raise End(Reason.DESTINATION, f"{host.name}: {parent} is not there; make that folder")
+        raise refusal(host, refusals.no_parent(parent))
     found = await host.run(["stat", "-c", "%f", "--", folder])
     if found.code == 0 and not stat.S_ISDIR(int(found.out, 16)):
-        why = f"{host.name}: {folder} is a file or a link"
-        raise End(Reason.DESTINATION, f"{why}; choose another folder, or delete it first")
+        raise refusal(host, refusals.no_folder(folder))
     if is_foreign(await host.names(work_of(folder))):
-        raise End(Reason.DESTINATION, f"{host.name}: {work_of(folder)} is in the way and no delivery made it")
+        raise refusal(host, refusals.in_the_way(folder))
 
 
 async def make_work(host: Host, folder: str, delivery: int) -> None:
@@ -76,8 +82,7 @@ async def check_room(host: Host, folder: str, needed: int) -> None:
     free = int(out.split()[-1])
     there = sum((await sizes(host, f"{work_of(folder)}/{NEW}")).values())
     if needed - there > free:
-        why = f"{needed - there:,} bytes are needed in {posixpath.dirname(folder)} and {free:,} are free"
-        raise End(Reason.DISK_FULL, f"{host.name}: {why}")
+        raise refusal(host, refusals.no_room(posixpath.dirname(folder), needed - there, free), Reason.DISK_FULL)
 
 
 async def is_whole(host: Host, path: str, file: File) -> bool:

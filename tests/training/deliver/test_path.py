@@ -79,7 +79,9 @@ def test_the_same_content_is_there_already_and_other_content_is_refused(export: 
     flip(tmp_path / "copy" / "config.json")
     code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
     assert (code, finished["reason"]) == (1, "configuration")
-    assert "holds other content. Choose another folder, or set replace to true." in finished["text"]
+    assert (
+        "holds other content. Choose another folder or name, or let it be replaced (replace: true)." in finished["text"]
+    )
     assert not sums_hold(tmp_path / "copy")
 
 
