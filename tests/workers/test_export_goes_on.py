@@ -68,8 +68,12 @@ def after_a_rest(world: World, trained: Run) -> None:
 
 def by_itself_twice(world: World, trained: Run) -> None:
     world.behave(kills=2)
-    export = drive(world, trained, actions.export(trained, world.user), "ready")
+    export = drive(world, trained, actions.export(trained, world.user), "running")
+    drive(world, trained, export, "queued", "failed")
+    assert (export.state, export.start, holds(world)) == ("queued", 2, 2), "nothing rotates it away between two tries"
+    drive(world, trained, export, "ready")
     assert (export.start, export.retried, export.bytes) == (3, 2, 3), "each start added a byte to what was there"
+    assert holds(world) == 0
     assert told(export)[:5] == ["queued", "planning", "gathering", "running", "failed"]
     assert told(export).count("planning") == 1
     exits = Event.objects.filter(source=f"exportnode@{export.pk}", kind="exit").order_by("number")

@@ -124,10 +124,16 @@ class Exporting(Work[Export]):
             return None
         return End(reason_of(exit, Reason.PROOF), str(exit.get("text", "")))
 
+    def is_tried_again(self, job: Export, reason: Reason) -> bool:
+        return actions.is_retried(job, reason)
+
+    def release(self, job: Export) -> None:
+        if job.node is not None and not job.waits:
+            hold.take_away(job, shards.source_of(job.checkpoint))
+
     def let_go(self, job: Export) -> None:
         if job.node is None or job.waits:
             return
-        hold.take_away(job, shards.source_of(job.checkpoint))
         if job.cancel_asked_at and streams.were_opened(job):
             leftovers.remove(job, member_of(job))
 

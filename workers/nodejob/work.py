@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from asgiref.sync import async_to_sync
+from django.db import transaction
 from django.utils import timezone
 
 from training.spec.faults import Reason
@@ -58,7 +59,14 @@ class Work(Generic[J]):
         raise NotImplementedError
 
     def let_go(self, job: J) -> None:
-        """Undo what `bring` took hold of: the job has ended, however that came."""
+        """See to what lies on the node: the job has ended, however that came."""
+
+    def is_tried_again(self, job: J, reason: Reason) -> bool:
+        """Tell whether `after_failure` is going to try once more where the job fails for `reason`."""
+        return False
+
+    def release(self, job: J) -> None:
+        """Undo what `bring` took hold of: nothing needs it any more. One that is tried again keeps it."""
 
     def after_failure(self, job: J) -> None:
         """Do what is to be done by itself once the job counts as failed, such as trying again."""
@@ -129,15 +137,16 @@ class Work(Generic[J]):
         job.refresh_from_db()
         exit = exit_of(job) or finish.exit_of(settled.status.get(0, {})) or {}
         end = self.fault(job, exit)
+        if end is not None and not job.cancel_asked_at:
+            self._failed(job, end.reason, end.text)
+            return None
         self._leave(job)
         if end is None:
             if job.state == job.STATES.preparing:  # whoever started it died before saying so
                 lifecycle.move_job(job, job.STATES.running)
             lifecycle.move_job(job, job.STATES.done, reason=Reason.COMPLETED)
-        elif job.cancel_asked_at:
+        else:
             lifecycle.move_job(job, job.STATES.cancelled, reason=Reason.STOPPED, text="cancelled on request")
-        elif lifecycle.move_job(job, job.STATES.failed, reason=end.reason, text=end.text):
-            self.after_failure(job)
         return None
 
     def fail(self, job: J, reason: Reason, text: str) -> None:
@@ -147,15 +156,26 @@ class Work(Generic[J]):
         if streams.were_opened(job):
             finish.kill([member_of(job)])
             settle([member_of(job)], streams.of_job(job))
-        self._leave(job)
-        if lifecycle.move_job(job, job.STATES.failed, reason=reason, text=text):
-            self.after_failure(job)
+        self._failed(job, reason, text)
 
-    def _leave(self, job: J) -> None:
+    def _failed(self, job: J, reason: Reason, text: str) -> None:
+        """What it holds is let go before it counts as failed, and not between two tries."""
+        again = self.is_tried_again(job, reason)
+        self._leave(job, holding=again)
+        with transaction.atomic():  # a failed job is tried again, or will never be: also where we are killed here
+            if lifecycle.move_job(job, job.STATES.failed, reason=reason, text=text):
+                self.after_failure(job)
+        job.refresh_from_db()
+        if again and job.has_ended:
+            self.release(job)
+
+    def _leave(self, job: J, *, holding: bool = False) -> None:
         streams.close(streams.of_job(job))
         if streams.were_opened(job):
             leavings.take_away_env(job, member_of(job))
         self.let_go(job)
+        if not holding:
+            self.release(job)
 
 
 async def _on_node(member: Member, plan: NodePlan, bring: Bring | None, start: int) -> None:

@@ -11,7 +11,7 @@ from .checkpoints import note as note_checkpoint
 from .checkpoints import pin as pin_checkpoint
 from .choice import newest_checkpoint, torn_ones
 from .end import stop
-from .exports import adapter_choices, export, go_on, plan, retry, start
+from .exports import adapter_choices, export, go_on, is_retried, plan, retry, start
 from .jobs import cancel
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, slots, target_of
 
@@ -27,6 +27,7 @@ __all__ = [
     "delete_checkpoints",
     "export",
     "go_on",
+    "is_retried",
     "launch",
     "look_at_checkpoint",
     "newest_checkpoint",

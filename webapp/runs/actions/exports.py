@@ -123,10 +123,15 @@ def go_on(export: Export, actor: str) -> Export:
 def retry(export: Export) -> Export | None:
     """Queue a failed export again by itself; None where its reason would end it the same way, or often enough."""
     export = _locked(export)
-    worth = export.state == ExportState.FAILED and export.reason in WORTH_RETRYING
-    if not worth or export.retried >= RETRIES or export.cancel_asked_at or not export.checkpoint.usable:
+    if export.state != ExportState.FAILED or not is_retried(export, export.reason):
         return None
     return _again(export, OURSELVES, retried=export.retried + 1)
+
+
+def is_retried(export: Export, reason: str) -> bool:
+    """Tell whether an export that fails for `reason` is queued again by itself."""
+    worth = reason in WORTH_RETRYING and export.checkpoint.usable
+    return worth and export.retried < RETRIES and not export.cancel_asked_at
 
 
 def _again(export: Export, actor: str, *, retried: int) -> Export:
