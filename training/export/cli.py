@@ -25,7 +25,7 @@ from ..spec.passport import Passport
 from . import manifest, place
 from .meter import Meter
 from .opened import Opened, open_checkpoint
-from .outcome import Damaged, Failure, reason_of
+from .outcome import Damaged, Failure, reason_of, words
 from .place import Written
 from .record import fingerprint
 from .space import check_disk
@@ -68,8 +68,8 @@ def run(job: ExportJob) -> int:
         reason = reason_of(error)
         if reason is None:
             raise
-        print(f"export: {error}", file=sys.stderr)
-        journal.emit(Kind.FINISHED, reason=reason, text=str(error))
+        print(f"export: {words(error)}", file=sys.stderr)
+        journal.emit(Kind.FINISHED, reason=reason, text=words(error))
         return 1
     return 0
 
@@ -77,7 +77,7 @@ def run(job: ExportJob) -> int:
 def export(job: ExportJob, journal: Journal) -> None:
     """Do all of it and tell it. Raises Refused, Failure or OSError."""
     out, checkpoint = Path(job.out), Path(job.checkpoint)
-    if out.exists():
+    if place.is_there(out):
         _tell_again(job, out, checkpoint, journal)
         return
     with manifest.staying(checkpoint), place.working(out) as work:
@@ -88,7 +88,7 @@ def export(job: ExportJob, journal: Journal) -> None:
 
 
 def _export(job: ExportJob, opened: Opened, work: place.Work, journal: Journal) -> dict[str, Any]:
-    durable = work.go_on(fingerprint(job, opened.files.identity))
+    asked = fingerprint(job, opened.files.identity)
     # torch and transformers take seconds to import: a checkpoint that is not whole is told before
     with opened.files.ahead():
         from .assemble import Assembly
@@ -98,6 +98,7 @@ def _export(job: ExportJob, opened: Opened, work: place.Work, journal: Journal) 
 
         job = settled(job, load_config(job))
         assembly, known = Assembly(job, opened), read(job)
+    durable = work.go_on(asked)  # not before: a job that is refused leaves alone what another one has written
     there = sum(done.size for done in durable.values())
     check_disk(assembly.bytes - there, shutil.disk_usage(work.folder).free, str(work.out.parent))
     try:

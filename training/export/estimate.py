@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 from math import prod
@@ -137,4 +138,4 @@ class Estimate:
 def _left_over(out: Path) -> int:
     """Return the bytes of an unfinished export that the next one goes on from."""
     folder = place.partial(out)
-    return sum(path.stat().st_size for path in folder.glob("*.safetensors*")) if folder.is_dir() else 0
+    return sum(path.stat().st_size for path in folder.glob("*.safetensors*")) if os.path.isdir(folder) else 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..saving.checkpoints import FileFacts, Manifest
 from ..spec.lint import Problem, Refused
 from . import manifest
-from .outcome import Damaged, refuse
+from .outcome import Damaged
 
 METADATA = f"{manifest.MODEL_FOLDER}/{manifest.METADATA}"
 
@@ -71,9 +71,3 @@ def check_shards(named: Iterable[str], folder: Path, seen: Seen) -> None:
     names = {f"{manifest.MODEL_FOLDER}/{name}" for name in named} - {*seen.files, *seen.coming}
     if missing := sorted(name for name in names if not (folder / name).is_file()):
         raise Damaged([Problem(name, "is missing from the checkpoint", manifest.OTHER) for name in missing])
-
-
-def no_result(out: Path) -> None:
-    """Raise Refused where a finished export is in the place."""
-    if out.exists():
-        raise refuse("out", f"{out} exists already", "Choose another name, or delete it first.")

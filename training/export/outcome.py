@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from ..spec.faults import Reason
 from ..spec.lint import Problem, Refused
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Failure(Exception):
@@ -26,6 +28,10 @@ class NoRoom(Refused):
     """The file system of the result is too small."""
 
 
+class Denied(Refused):
+    """The system doesn't let this user make the result there."""
+
+
 def refuse(field: str, reason: str, fix: str) -> Refused:
     """Return the refusal with this one problem."""
     return Refused([Problem(field, reason, fix)])
@@ -39,9 +45,37 @@ def reason_of(error: BaseException) -> Reason | None:
         return Reason.DATA
     if isinstance(error, NoRoom) or _no_space(error):
         return Reason.DISK_FULL
+    if isinstance(error, Denied) or (isinstance(error, OSError) and error.errno in DENIED):
+        return Reason.PERMISSION
+    if _no_memory(error):
+        return Reason.KILLED_BY_HOST
     if isinstance(error, Refused):
         return Reason.CONFIGURATION
     return Reason.STOPPED_UNSAVED if isinstance(error, SystemExit | KeyboardInterrupt) else None
+
+
+def words(error: BaseException) -> str:
+    """Return what is said of `error`: what of the system's comes without a way out gets one."""
+    if isinstance(error, Refused | Failure):
+        return str(error)
+    file = getattr(error, "filename", None)
+    where = f"{file}: " if file else ""
+    if _no_space(error):
+        return f"{where}the disk filled up while the export was written. Free space there, and start it again."
+    if isinstance(error, OSError) and error.errno in DENIED:
+        return f"{where}{os.strerror(error.errno).lower()}. Let this user read and write there."
+    if _no_memory(error):
+        said = str(error) or type(error).__name__
+        return f"the system gave no more memory ({said}). Free some, or raise the limit (ulimit -v)."
+    return str(error)
+
+
+def _no_memory(error: BaseException) -> bool:
+    # Python says it in three ways, by what it asked memory for; torch in a fourth
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    said = str(error)
+    return isinstance(error, MemoryError) or "can't start new thread" in said or "can't allocate memory" in said
 
 
 def _no_space(error: BaseException) -> bool:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ..spec.folder import partial_name
+from ..spec.lint import Problem
 from . import record
-from .outcome import refuse
+from .outcome import Denied, refuse
 
 LOCK = ".export.lock"
 OWN = (LOCK, record.NAME, f"{record.NAME}.tmp")  # never part of the result
@@ -43,7 +44,7 @@ class Work:
     """A folder that this process alone works in."""
 
     def __init__(self, out: Path, folder: Path):
-        self.out, self.folder = out, folder
+        self.out, self.folder, self.begun = out, folder, False
         self.ledger: record.Ledger
 
     def go_on(self, fingerprint: str) -> dict[str, record.Durable]:
@@ -51,9 +52,10 @@ class Work:
         found = record.read(self.folder)
         same = found is not None and found.fingerprint == fingerprint
         kept = found if found and same else record.Record(fingerprint=fingerprint)
+        self.begun = True
         for path in self.folder.iterdir():
             if path.name not in (LOCK, *kept.files):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                _remove_one(path)
         self.ledger = record.Ledger(self.folder, kept)
         self.ledger.start()
         return dict(kept.files)
@@ -87,8 +89,10 @@ def proven(out: Path, fingerprint: str) -> dict[str, Any] | None:
 def working(out: Path) -> Iterator[Work]:
     """Give the folder to work in, and remove it where the block ends otherwise than by `settle`.
 
-    Raises Refused where a result is in the place, or another process at work.
+    Raises Refused where a result is in the place, or another process at work. What a killed export left is not touched
+    before `go_on`: a job that is refused earlier has no say in it.
     """
+    check(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     folder = partial(out)
     lock = _lock(out, folder)
@@ -96,21 +100,62 @@ def working(out: Path) -> Iterator[Work]:
     try:
         yield work
     finally:
-        if work.folder == folder:
+        if work.folder == folder and (work.begun or not (folder / record.NAME).exists()):
             _remove(folder)
         os.close(lock)
 
 
+def check(out: Path) -> None:
+    """Raise Refused where no result can come to be at `out`, without making anything."""
+    refuse_existing(out)
+    refuse_foreign(partial(out))
+    above = next(path for path in out.parents if os.path.lexists(path))
+    if not above.is_dir():
+        raise refuse("out", f"{above} is not a folder", "Choose another place, or delete it first.")
+    if not os.access(above, os.W_OK | os.X_OK):
+        read_only = os.statvfs(above).f_flag & os.ST_RDONLY
+        why = f"{above} is on a read-only file system" if read_only else f"this user may not write in {above}"
+        raise Denied([Problem("out", why, "Choose another place, or let this user write there.")])
+
+
 def refuse_existing(out: Path) -> None:
-    """Raise Refused where something is in the result's place."""
-    if out.exists():
+    """Raise Refused where something is in the result's place, be it a link to nothing, or no name can be there."""
+    if is_there(out):
         raise refuse("out", f"{out} exists already", "Choose another name, or delete it first.")
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise Refused where a working folder's name is taken by what no export made."""
+    if not is_there(folder):
+        return
+    ours = not folder.is_symlink() and folder.is_dir()
+    names: set[str] = set()
+    with suppress(FileNotFoundError):  # another export has just ended and removed it
+        names = set(os.listdir(folder)) if ours else names
+    if not ours or (names and not names & set(OWN)):
+        why = f"{folder}, where the export would work, is in the way and no export made it"
+        raise refuse("out", why, "Move or delete it, or choose another name.")
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether anything has this name, also a link to nothing; raise Refused where it can be no file's."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        raise Denied([Problem("out", f"this user may not look at {path}", "Choose another place.")]) from None
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise refuse("out", f"{str(path)!r} can't be a folder: {why.lower()}", "Choose another name.") from None
+    return True
 
 
 def _lock(out: Path, folder: Path) -> int:
     """Return the open lock of `folder`, which is made if need be."""
     while True:
         refuse_existing(out)
+        refuse_foreign(folder)
         folder.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):  # the one before us has just ended and removed the folder
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -132,10 +177,17 @@ def _remove(folder: Path) -> None:
     """Remove the folder; its lock last, so that nobody begins in it before."""
     for path in folder.iterdir():
         if path.name != LOCK:
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            _remove_one(path, ignore_errors=True)
     (folder / LOCK).unlink(missing_ok=True)
     with suppress(OSError):  # another one has begun in it
         folder.rmdir()
+
+
+def _remove_one(path: Path, *, ignore_errors: bool = False) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=ignore_errors)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def results(folder: Path) -> list[Path]:

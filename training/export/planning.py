@@ -20,7 +20,7 @@ from ..spec.exportplan import ExportPlan, Finding, Rates, Seconds
 from ..spec.faults import Reason
 from ..spec.job import ExportJob, PlanJob
 from ..spec.lint import Problem, Refused
-from . import foresee
+from . import foresee, place
 from .outcome import reason_of
 from .probe import existing, rates
 from .sheets import text
@@ -69,7 +69,7 @@ class Planner:
     def plan(self) -> ExportPlan:
         """Return the plan; whatever can't work is in its problems."""
         out, folder = Path(self.job.out), Path(self.job.checkpoint)
-        self._try(lambda: foresee.no_result(out))
+        self._try(lambda: place.check(out))
         seen = self._look(folder)
         speed = rates(existing(out.parent), _largest(folder, seen)) if self.probe and seen else Rates()
         plan = ExportPlan(rates=speed)

@@ -22,14 +22,15 @@ Clock = Callable[[], float]
 
 def rates(place: Path, shard: Path | None, size: int = PROBE, clock: Clock = time.monotonic) -> Rates:
     """Return what `size` bytes took: written below `place` with a flush, read from `shard`, hashed both ways."""
-    write = _write(place, size, clock) if _free(place) > SPARE * size else 0.0
+    may = os.access(place, os.W_OK) and _free(place) > SPARE * size
+    write = _write(place, size, clock) if may else 0.0
     read = _read(shard, size, clock) if shard and shard.is_file() else 0.0
     return Rates(read=read, write=write, probed=size)
 
 
 def existing(path: Path) -> Path:
     """Return `path`, or the nearest folder above it that exists."""
-    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+    return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))  # Path's raises on a name too long
 
 
 def _free(place: Path) -> int:

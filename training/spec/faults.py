@@ -29,7 +29,7 @@ class Reason(StrEnum):
     SUPERVISOR_LOST = "supervisor_lost"  # no exit file and no process
     # of a delivery
     CREDENTIALS = "credentials"  # not known to the destination, or none were given
-    PERMISSION = "permission"  # known, and not allowed to
+    PERMISSION = "permission"  # known, and not allowed to; of an export: the system does not let it write there
     DESTINATION = "destination"  # not there, holding something else, or answering what it should not
     NETWORK = "network"  # the destination could not be reached, or did not go on answering
 
@@ -60,7 +60,7 @@ SENTENCES = {
     Reason.PROOF: "the exported model did not pass its proof",
     Reason.SUPERVISOR_LOST: "the supervisor vanished without an exit file",
     Reason.CREDENTIALS: "the destination does not know these credentials",
-    Reason.PERMISSION: "the destination does not allow this",
+    Reason.PERMISSION: "the destination or its disk does not allow this",
     Reason.DESTINATION: "the destination is not as it should be",
     Reason.NETWORK: "the destination could not be reached",
 }
