@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from contextlib import suppress
 from typing import Any
@@ -110,7 +111,10 @@ class Sshd:
         self._children.discard(child)
         feeding.cancel()
         with suppress(asyncssh.Error, OSError):
-            process.exit(code if code >= 0 else 255)
+            if code < 0:
+                process.exit_with_signal(signal.Signals(-code).name.removeprefix("SIG"))
+            else:
+                process.exit(code)
 
 
 async def _feed(source: asyncssh.SSHReader, sink: asyncio.StreamWriter) -> None:

@@ -17,6 +17,7 @@ from training.spec.lint import Refused
 from webapp.fleet.ssh import (
     AuthenticationFailed,
     CommandFailed,
+    CommandKilled,
     DiskFull,
     Endpoint,
     HostKeyChanged,
@@ -62,6 +63,21 @@ async def test_a_command_that_must_succeed_says_why_it_did_not(sshd: Sshd) -> No
         with pytest.raises(CommandFailed, match="took too long"):
             await host.check(["sleep", "60"], seconds=0.2)
     assert caught.value.reason == Reason.LAUNCH
+
+
+async def test_a_command_that_a_signal_ended_is_told_from_one_whose_end_nobody_told(sshd: Sshd) -> None:
+    async with connect(endpoint(sshd)) as host:
+        killed = await host.run(["sh", "-c", "kill -9 $$"])
+        with pytest.raises(CommandKilled, match="signal 15 ended it") as caught:
+            await host.check(["sh", "-c", "(sh -c 'kill -15 $$'); exit $?"])
+        waiting = asyncio.create_task(host.run(["sleep", "60.5"]))
+        async with asyncio.timeout(30):
+            while not any("60.5" in command for command in sshd.commands):  # noqa: ASYNC110  the server sends no event
+                await asyncio.sleep(0.01)
+        await asyncio.to_thread(sshd.cut)
+        with pytest.raises(Unreachable, match="connection lost"):
+            await waiting
+    assert (killed.code, caught.value.reason) == (128 + 9, Reason.KILLED_BY_HOST)
 
 
 async def blocks() -> AsyncIterator[bytes]:

@@ -155,6 +155,17 @@ def test_the_plan_is_asked_for_shown_in_place_and_started_by_the_same_button(
     assert (Export.objects.count(), export.waits, export.state) == (1, False, "gathering")
 
 
+def test_a_button_that_is_pressed_twice_makes_one_export(page: Client, world: World, feed: Feed) -> None:
+    asked = {"checkpoint": feed.run.attempt.checkpoints.get().pk, "dtype": "float32"}
+    for _ in range(2):
+        page.post(f"/runs/{feed.run.pk}/export", asked)
+    only = Export.objects.get()
+    page.post(f"/runs/{feed.run.pk}/export", asked | {"dtype": "float16"})
+    actions.cancel(only, "ada")
+    page.post(f"/runs/{feed.run.pk}/export", asked)
+    assert list(Export.objects.order_by("pk").values_list("dtype", flat=True)) == ["float32", "float16", "float32"]
+
+
 def test_of_a_plan_that_waits_no_step_is_called_done_that_is_not(page: Client, world: World, feed: Feed) -> None:
     text = body(page, f"/exports/{waiting(world, feed, PLAN).pk}/")
     assert (text.count('class="step-done"'), text.count('class="step-come"')) == (2, 4)

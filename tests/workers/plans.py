@@ -1,13 +1,18 @@
 """In the place of a node's `plan-export -`, which refuses the text that these tests have for shards.
 
 Says that all can work, with these figures; what is different is read from <scratch>/behave.json, under `plan`.
+`planning` there: `dies`, or `hangs` until that is no longer said, with a file `asked` beside it meanwhile.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 from training.spec.exportplan import Disk, ExportPlan, Memory, PlannedFile, Rates, Reading, Seconds, Writing
 from training.spec.job import PlanJob
@@ -32,9 +37,20 @@ def main() -> int:
         seconds=Seconds(start=5, check=10, stream=20, prove=5),
     )
     behave = Path(asked.job.out).parents[4] / "behave.json"
-    change = json.loads(behave.read_text("utf-8")).get("plan", {}) if behave.exists() else {}
+    how = _read(behave)
+    if how.get("planning") == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    while how.get("planning") == "hangs":
+        behave.with_name("asked").touch()
+        time.sleep(0.02)
+        how = _read(behave)
+    change = how.get("plan", {})
     print(json.dumps(plan.model_dump(mode="json") | change))
     return 1 if change.get("problems") else 0
+
+
+def _read(behave: Path) -> dict[str, Any]:
+    return json.loads(behave.read_text("utf-8")) if behave.exists() else {}
 
 
 if __name__ == "__main__":

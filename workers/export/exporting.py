@@ -16,7 +16,7 @@ from training.spec.plan import NodePlan, plan_export
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Host
 from webapp.runs import actions, expected, journal, lifecycle
-from webapp.runs.models import Export
+from webapp.runs.models import Export, Run
 from webapp.runs.states import ExportState
 
 from ..end.ending import End
@@ -26,6 +26,7 @@ from ..launch import prepare, shards
 from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
 from . import hold, leftovers, passport, planning
 
+BETWEEN_TURNS = 2.0  # seconds, while the node is asked about another export
 WAITS_FOR = timedelta(minutes=20)  # a plan that nobody starts
 
 
@@ -49,9 +50,18 @@ class Exporting(Work[Export]):
         if job.start > 1:
             return super().queue(job)
         job.node, job.slot = self.choose(job)
+        return 0.0 if self._takes_turn(job, job.node) else BETWEEN_TURNS
+
+    @transaction.atomic
+    def _takes_turn(self, job: Export, node: Node) -> bool:
+        """Let one export at a time be planned on a node: two would measure each other, and many stop the service."""
+        Run.objects.select_for_update().get(pk=job.attempt.run_id)  # as move_job does
+        Node.objects.select_for_update(no_key=True).get(pk=node.pk)
+        if Export.objects.filter(node=node, state=ExportState.PLANNING).exclude(pk=job.pk).exists():
+            return False
         job.save(update_fields=["node", "slot"])
         lifecycle.move_job(job, ExportState.PLANNING)
-        return 0.0
+        return True
 
     def foretell(self, job: Export) -> float | None:
         """Ask the node. Only what will be exported holds its checkpoint against rotation meanwhile."""
@@ -59,7 +69,8 @@ class Exporting(Work[Export]):
         if not job.waits:
             hold.put(job, source)
         env = prepare.environment(job.run.model.location)
-        return self._told(job, planning.ask(member, source, self.job(job, member), env))
+        plan = planning.ask(job, member, source, self.job(job, member), env)
+        return 0.0 if plan is None else self._told(job, plan)
 
     @transaction.atomic
     def _told(self, job: Export, plan: ExportPlan) -> float | None:

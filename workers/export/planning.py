@@ -12,22 +12,32 @@ from training.spec.faults import Reason
 from training.spec.folder import manifest_name
 from training.spec.job import ExportJob, PlanJob
 from training.spec.plan import training_argv
-from webapp.fleet.ssh import CommandFailed
+from webapp.fleet.ssh import CommandFailed, CommandKilled
+from webapp.runs.models import Export
 
 from .. import group
 from ..end.ending import End
 from ..group import Member
 from ..launch import prepare, shards
 from ..launch.shards import Place, Source
+from ..nodejob import heed
 
 GONE = f"{shards.ROTATED.capitalize()}."
 OTHER = "Choose another checkpoint."
-SECONDS = 300.0  # importing torch from a cold network disk takes a minute; the probe a few seconds
+SECONDS = 150.0  # importing torch from a cold network disk takes a minute; the probe a few seconds
 
 
-def ask(member: Member, source: Source, job: ExportJob, env: dict[str, str]) -> ExportPlan:
-    """Return the plan; raise what SSH says. Nothing is written on any node, and no shard is moved."""
-    return async_to_sync(_ask)(member, source, job, env)
+def ask(export: Export, member: Member, source: Source, job: ExportJob, env: dict[str, str]) -> ExportPlan | None:
+    """Return the plan, None where `export` is cancelled meanwhile; raise what SSH says.
+
+    Nothing is written on any node, and no shard is moved.
+    """
+    found: list[ExportPlan] = []
+
+    async def one() -> None:
+        found.append(await _ask(member, source, job, env))
+
+    return found[0] if async_to_sync(heed.unless_cancelled)(export, one()) else None
 
 
 async def _ask(member: Member, source: Source, job: ExportJob, env: dict[str, str]) -> ExportPlan:
@@ -42,7 +52,7 @@ async def _ask(member: Member, source: Source, job: ExportJob, env: dict[str, st
         argv = training_argv(member.slot, member.release, "plan-export", "-")
         result = await here.run(argv, input=asked, seconds=SECONDS)
         if result.code not in (0, 1):
-            raise CommandFailed(member.name, "planning the export", result.err or result.out)
+            raise CommandKilled.of(member.name, "planning the export", result.code, result.err or result.out)
         plan = _read(member, result.out)
     return plan.model_copy(update={"problems": (*problems, *plan.problems)})
 

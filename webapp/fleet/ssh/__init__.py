@@ -3,6 +3,7 @@
 from .errors import (
     AuthenticationFailed,
     CommandFailed,
+    CommandKilled,
     DiskFull,
     HostKeyChanged,
     HostKeyNotPinned,
@@ -16,6 +17,7 @@ from .keys import KeyPair, fingerprint, host_key, import_identity, make_identity
 __all__ = [
     "AuthenticationFailed",
     "CommandFailed",
+    "CommandKilled",
     "DiskFull",
     "Endpoint",
     "Host",

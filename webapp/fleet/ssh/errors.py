@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 from training.spec.faults import Reason
 from training.spec.lint import Problem
+
+SIGNALS = 128  # a shell's status of a command that signal N ended is this and N
 
 
 class SshError(RuntimeError):
@@ -76,6 +80,21 @@ class CommandFailed(SshError):
     def __init__(self, node: str, what: str, detail: str):
         self.detail = detail.strip()
         super().__init__(node, f"{what} failed: {self.detail[-1500:]}", self.fix)
+
+
+class CommandKilled(CommandFailed):
+    """A signal ended a command on the node; none was sent from here."""
+
+    reason = Reason.KILLED_BY_HOST
+    fix = "Try again; where it happens once more, look into the node's log for what ended it."
+
+    @classmethod
+    def of(cls, node: str, what: str, code: int, detail: str) -> CommandFailed:
+        """Return what `code`, as a shell says it, means for a command that should have succeeded."""
+        number = code - SIGNALS
+        if number not in signal.valid_signals():
+            return CommandFailed(node, what, detail or f"status {code}")
+        return cls(node, what, f"signal {number} ended it. {detail}")
 
 
 class NotThere(CommandFailed):

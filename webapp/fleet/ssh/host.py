@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shlex
+import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,8 +24,10 @@ from asgiref.sync import sync_to_async
 from ..models import Node
 from . import files
 from .errors import (
+    SIGNALS,
     AuthenticationFailed,
     CommandFailed,
+    CommandKilled,
     DiskFull,
     HostKeyChanged,
     HostKeyNotPinned,
@@ -65,7 +68,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended. `code` is -1 where a signal ended it."""
+    """How a command ended. `code` is 128 and the signal's number where one ended it, as a shell says it."""
 
     code: int
     out: str
@@ -147,17 +150,22 @@ class Host:
         self._suffix = secrets.token_hex(4)
 
     async def run(self, argv: Sequence[str], *, input: bytes = b"", seconds: float = COMMAND_SECONDS) -> Result:
-        """Run a command to its end. A command that takes longer than `seconds` is CommandFailed."""
+        """Run a command to its end. One that takes longer than `seconds` is CommandFailed.
+
+        One whose end nobody told is Unreachable: the connection went first.
+        """
         with self._errors(shlex.join(argv)):
             done = await self._connection.run(shlex.join(argv), input=input, encoding=None, timeout=seconds)
-        code = done.exit_status if done.exit_status is not None else -1
+        code = _code(done)
+        if code is None:
+            raise Unreachable(self.name, f"connection lost during {argv[0]}")
         return Result(code, _text(done.stdout), _text(done.stderr))
 
     async def check(self, argv: Sequence[str], *, seconds: float = COMMAND_SECONDS) -> str:
         """Run a command that must succeed; return its output."""
         result = await self.run(argv, seconds=seconds)
         if result.code != 0:
-            raise CommandFailed(self.name, shlex.join(argv), result.err or result.out or f"status {result.code}")
+            raise CommandKilled.of(self.name, shlex.join(argv), result.code, result.err or result.out)
         return result.out
 
     async def put_text(self, path: str, text: str, mode: int = 0o644) -> None:
@@ -261,6 +269,14 @@ class Host:
             raise CommandFailed(self.name, what, error.reason) from error
         except (asyncssh.Error, OSError) as error:
             raise Unreachable(self.name, f"connection lost while {what} ({error})") from error
+
+
+def _code(done: asyncssh.SSHCompletedProcess) -> int | None:
+    """Return a shell's status of a command; None where the other side told none."""
+    if done.exit_signal is None:
+        return done.exit_status
+    number = getattr(signal, f"SIG{done.exit_signal[0]}", None)  # a node may know others than this host
+    return SIGNALS + number if isinstance(number, signal.Signals) else SIGNALS - 1
 
 
 def _text(raw: Any) -> str:

@@ -28,17 +28,26 @@ RETRIES = 2  # of an export whose job died, without being asked to
 
 @transaction.atomic
 def export(
-    run: Run, user: User | None, checkpoint: Checkpoint | None = None, dtype: str = "", adapter: str = ""
+    run: Run,
+    user: User | None,
+    checkpoint: Checkpoint | None = None,
+    dtype: str = "",
+    adapter: str = "",
+    *,
+    once: bool = False,
 ) -> Export:
     """Queue an export of `checkpoint`, or of the newest complete one, in `dtype` or the recipe's.
 
     `adapter`: of an adapter's run, a model of its own (`merged`) or the `adapter` alone; empty: the recipe's choice.
     Its node is asked first what it will be: it goes on by itself where it can work, and fails with every reason else.
-    Where this person has just looked at the plan of the same, it is that one that starts.
+    Where this person has just looked at the plan of the same, it is that one that starts. `once`: where the same is
+    being made for this person, it is that one; a button is soon pressed twice.
     """
     chosen = _chosen(run, checkpoint, dtype, adapter)
     if planned := _plans(user, chosen).first():
         return start(planned, user.username if user else OURSELVES)
+    if once and (same := _under_way(user, chosen).first()):
+        return same
     return _queue(user, chosen, waits=False)
 
 
@@ -75,6 +84,11 @@ def _plans(user: User | None, chosen: dict[str, object]) -> QuerySet[Export]:
     """Return this person's waiting plans of the same export that are still believed."""
     rows = Export.objects.filter(waits=True, requested_by=user, cancel_asked_at=None, **chosen)
     return rows.filter(created_at__gt=timezone.now() - FRESH).exclude(state__in=Export.STATES.ended)
+
+
+def _under_way(user: User | None, chosen: dict[str, object]) -> QuerySet[Export]:
+    rows = Export.objects.filter(waits=False, requested_by=user, cancel_asked_at=None, **chosen)
+    return rows.exclude(state__in=Export.STATES.ended).order_by("pk")
 
 
 def _queue(user: User | None, chosen: dict[str, object], *, waits: bool) -> Export:

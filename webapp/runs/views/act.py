@@ -41,7 +41,7 @@ def resume(request: HttpRequest, run_id: int) -> HttpResponse:
 def export(request: HttpRequest, run_id: int) -> HttpResponse:
     def act(run: Run) -> None:
         chosen = request.POST.get("dtype", ""), request.POST.get("adapter", "")
-        actions.export(run, person(request), checkpoint_named(request, run), *chosen)
+        actions.export(run, person(request), checkpoint_named(request, run), *chosen, once=True)
 
     return _act(
         request,
