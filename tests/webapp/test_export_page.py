@@ -76,7 +76,7 @@ def test_it_works(page: Client, world: World, feed: Feed) -> None:
     text = body(page, f"/exports/{export.pk}/")
     assert "made in 38 s (foretold: 40 s)" in text
     assert f'href="/api/v1/exports/{export.pk}/files/model.safetensors"' in text
-    assert f"curl -C - -o export-{export.pk}.tar" in text
+    assert f"curl -fC - -o export-{export.pk}.tar" in text, "a refusal is not saved as bytes"
     assert "0.25" in text
     assert HASH in text
     assert "bfloat16, as the base model" in text
@@ -88,15 +88,16 @@ def test_it_works(page: Client, world: World, feed: Feed) -> None:
     assert f'hx-get="/exports/{export.pk}/part"' not in text, "what has ended is not asked for again"
 
 
-def test_one_that_runs_shows_bytes_of_the_whole_and_time_left(page: Client, world: World, feed: Feed) -> None:
+def test_one_that_runs_shows_bytes_of_its_phase_and_time_left(page: Client, world: World, feed: Feed) -> None:
     export = exporting(world, feed, PLAN, *ON_THE_WAY, running_at=timezone.now() - timedelta(seconds=10))
     assert "time left" not in body(page, f"/exports/{export.pk}/"), "before its first word there is nothing to tell"
     Export.objects.filter(pk=export.pk).update(phase="stream", done=550_000_000, total=1_100_000_000)
     text = body(page, f"/exports/{export.pk}/part")
-    assert "550 MB of 2.2 GB" in text
+    assert "550 MB of 1.1 GB" in text
+    assert 'aria-valuemax="2200000000" aria-valuenow="550000000"' in text, "the bar is of all phases"
     assert "left" in text
     assert f'hx-get="/exports/{export.pk}/part"' in text
-    assert "550 MB of 2.2 GB" in body(page, f"/runs/{feed.run.pk}/part/exports")
+    assert "550 MB of 1.1 GB" in body(page, f"/runs/{feed.run.pk}/part/exports")
 
 
 def test_why_it_can_not_work_is_told_with_the_way_out(page: Client, world: World, feed: Feed) -> None:
@@ -124,7 +125,12 @@ def test_it_is_cancelled_once(page: Client, world: World, feed: Feed) -> None:
     assert page.post(f"/exports/{export.pk}/cancel").url == f"/exports/{export.pk}/"  # type: ignore[attr-defined]
     export.refresh_from_db()
     assert export.cancel_asked_at
-    assert "Cancelling" in body(page, f"/exports/{export.pk}/part")
+    Export.objects.update(phase="stream", done=1, total=2)
+    text = body(page, f"/exports/{export.pk}/part")
+    assert "Cancelling: it has ended when alpha has confirmed it." in text
+    assert "time-left" not in text
+    Export.objects.update(state="cancelled", ended_at=timezone.now(), reason_text="cancelled on request")
+    assert "Cancelling" not in body(page, f"/exports/{export.pk}/"), "no message of the click outlives what it says"
 
 
 def test_the_plan_is_asked_for_shown_in_place_and_started_by_the_same_button(

@@ -43,11 +43,16 @@ def seconds(export: Export, plan: ExportPlan) -> float | None:
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` bytes over all phases; `left`: seconds, None where nothing tells."""
+    """`done` of `total` bytes over all phases, `here` of `whole` of the present one alone.
+
+    `left`: seconds, None where nothing tells or where it is being cancelled.
+    """
 
     phase: str
     done: int
     total: int
+    here: int
+    whole: int
     left: float | None
 
     @property
@@ -66,8 +71,9 @@ def progress(export: Export, now: datetime | None = None) -> Progress | None:
     plan, at = export.foretold or ExportPlan(), PHASES.index(export.phase) if export.phase in PHASES else 0
     sizes = [0, plan.writing.bytes, plan.writing.bytes]  # shards are compared while they are read, for the stream
     sizes[at] = export.total
-    done = sum(sizes[:at]) + min(export.done, export.total)
-    return Progress(export.phase, done, sum(sizes), _left(export, plan, at, now or timezone.now()))
+    here = min(export.done, export.total)
+    left = None if export.cancel_asked_at else _left(export, plan, at, now or timezone.now())
+    return Progress(export.phase, sum(sizes[:at]) + here, sum(sizes), here, export.total, left)
 
 
 def _left(export: Export, plan: ExportPlan, at: int, now: datetime) -> float | None:

@@ -60,7 +60,7 @@ def start(request: HttpRequest, export_id: int) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, export_id: int) -> HttpResponse:
-    return _act(request, export_id, actions.cancel, "Cancelling: it has ended when its node has confirmed it.")
+    return _act(request, export_id, actions.cancel, "")  # its page says how far that is, and stops saying so
 
 
 @require_POST
@@ -85,7 +85,8 @@ def _act(request: HttpRequest, export_id: int, act: Callable[[Export, str], obje
         for problem in refused.problems:
             messages.error(request, str(problem))
     else:
-        messages.success(request, done)
+        if done:
+            messages.success(request, done)
     return redirect(found)
 
 
