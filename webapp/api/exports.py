@@ -46,7 +46,9 @@ async def download_file(request: HttpRequest, export_id: int, name: str) -> Http
 @router.api_operation(["HEAD"], ARCHIVE, include_in_schema=False)
 @router.get(ARCHIVE, operation_id="download_archive", url_name="export_archive", openapi_extra=RANGES)
 async def download_archive(request: HttpRequest, export_id: int) -> HttpResponseBase:
-    """Download the model folder as one uncompressed tar. Resumable: `curl -fC - -o model.tar` (without `-f` a refusal would be
-    saved as if it were its bytes); once unpacked, `sha256sum -c SHA256SUMS` checks all of it.
+    """Download the model folder as one uncompressed tar.
+
+    Resumable: `curl -fC - -o model.tar`; without `-f` a refusal would be saved as if it were bytes of it.
+    Once unpacked, `sha256sum -c SHA256SUMS` checks all of it.
     """
     return await downloads.archive_response(request, export_id)
