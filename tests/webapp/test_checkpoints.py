@@ -429,13 +429,15 @@ def test_a_disk_that_will_be_full_is_told_with_the_step(page: Client, world: Wor
         feed.write(f"node@{rank}", ("sample", None, {"disk_free": free, "disk_total": 20_000}))
     feed.metrics(3.0, 2.5)
     feed.checkpoint(2)
-    assert [(r.node, r.outlook.fits, r.outlook.full_at) for r in rooms(feed.run)] == [
-        ("alpha", True, 0),
-        ("beta", False, 6),
-    ]
+    own = rooms(feed.run)
+    assert [(r.node, r.outlook.fits, r.outlook.full_at) for r in own] == [("alpha", True, 0), ("beta", False, 6)]
     text = text_of(page.get(address))
     assert "⚠ beta: full after step 4: at most 4 at once" in text
     assert "With 12 steps these stay: 8, 10, 12 (newest 3)" in text
+    alone = {"disk_total": 20_000, "disk_free": 10_000}
+    feed.run.attempt.placements.update(facts={"check": alone})
+    (both,) = rooms(feed.run)  # at the launch they saw one disk: it has to hold what both write
+    assert (both.node, both.outlook.need) == ("alpha and beta, which seem to see one disk", 2 * own[0].outlook.need)
     feed.end(RunState.STOPPED, reason=Reason.STOPPED)
     assert rooms(feed.run) == []
 
@@ -460,3 +462,7 @@ def test_a_new_run_s_room_is_seen_before_it_is_made(page: Client, world: World) 
     (alpha,) = rooms(feed.run)
     assert (alpha.estimated, alpha.outlook.fits) == (True, True)
     assert 30_000_000 < alpha.outlook.need // alpha.outlook.most < 31_000_000  # half of 12 bytes a parameter
+    shared = {"model_shape": shape, "disk_free": 10**9, "disk_total": 10**10}
+    feed.run.attempt.placements.update(facts={"check": shared})
+    (both,) = rooms(feed.run)
+    assert 60_000_000 < both.outlook.need // both.outlook.most < 62_000_000  # all of it, on the disk of both

@@ -14,6 +14,7 @@ from tests.workers.world import ROOT, Following, World, stored_equals_written
 from training.spec.lint import Refused
 from webapp.runs import actions, expected
 from webapp.runs.models import Event, Export, Run, Stream
+from webapp.runs.shelf import doom
 from workers.export.exporting import Exporting
 from workers.nodejob import advance as nodejob
 
@@ -113,7 +114,12 @@ def plan_is_compared(world: World, trained: Run) -> None:
     Export.objects.update(planned_at=timezone.now() - timedelta(hours=1))
     drive(world, trained, planned, "cancelled")
     assert planned.reason_text == "planned, and not started"
+    another = drive(world, trained, actions.plan(trained, world.user, dtype="float32"), "planned")
     started = drive(world, trained, actions.plan(trained, world.user), "planned")
+    drive(world, trained, another, "cancelled")
+    assert another.reason_text == "planned, and not started"
+    assert told(another) == ["queued", "planning", "planned", "cancelled"], "nobody has asked for its end"
+    assert not any("tried again" in loss for loss in doom(trained, [another.checkpoint]).losses)
     actions.start(started, "ada")
     drive(world, trained, started, "ready")
     assert (started.pk != planned.pk, started.expected_seconds) == (True, 40)

@@ -28,6 +28,7 @@ from . import hold, leftovers, passport, planning
 
 BETWEEN_TURNS = 2.0  # seconds, while the node is asked about another export
 WAITS_FOR = timedelta(minutes=20)  # a plan that nobody starts
+NEVER_STARTED = "planned, and not started"
 
 
 class Exporting(Work[Export]):
@@ -93,7 +94,7 @@ class Exporting(Work[Export]):
         left = ((job.planned_at or job.created_at) + WAITS_FOR - timezone.now()).total_seconds()
         if left > 0:
             return left
-        lifecycle.move_job(job, ExportState.CANCELLED, reason=Reason.STOPPED, text="planned, and not started")
+        lifecycle.move_job(job, ExportState.CANCELLED, reason=Reason.STOPPED, text=NEVER_STARTED)
         return None
 
     def start(self, job: Export) -> float | None:
@@ -137,6 +138,9 @@ class Exporting(Work[Export]):
 
     def is_tried_again(self, job: Export, reason: Reason) -> bool:
         return actions.is_retried(job, reason)
+
+    def cancelled(self, job: Export) -> str:
+        return NEVER_STARTED if job.waits else super().cancelled(job)
 
     def release(self, job: Export) -> None:
         if job.node is not None and not job.waits:

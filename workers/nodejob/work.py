@@ -65,6 +65,10 @@ class Work(Generic[J]):
         """Tell whether `after_failure` is going to try once more where the job fails for `reason`."""
         return False
 
+    def cancelled(self, job: J) -> str:
+        """Return what is said of a job that was cancelled."""
+        return "cancelled on request"
+
     def release(self, job: J) -> None:
         """Undo what `bring` took hold of: nothing needs it any more. One that is tried again keeps it."""
 
@@ -146,7 +150,7 @@ class Work(Generic[J]):
                 lifecycle.move_job(job, job.STATES.running)
             lifecycle.move_job(job, job.STATES.done, reason=Reason.COMPLETED)
         else:
-            lifecycle.move_job(job, job.STATES.cancelled, reason=Reason.STOPPED, text="cancelled on request")
+            lifecycle.move_job(job, job.STATES.cancelled, reason=Reason.STOPPED, text=self.cancelled(job))
         return None
 
     def fail(self, job: J, reason: Reason, text: str) -> None:

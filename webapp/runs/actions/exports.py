@@ -20,7 +20,7 @@ from ..models import Checkpoint, Export, Run
 from ..states import ExportState
 from .begin import OURSELVES
 from .choice import check_checkpoint, newest_checkpoint
-from .jobs import cancel
+from .jobs import let_go
 
 FRESH = timedelta(minutes=5)  # how long a node's word on disk, memory and files is believed
 RETRIES = 2  # of an export whose job died, without being asked to
@@ -62,8 +62,7 @@ def plan(
     for other in Export.objects.filter(
         waits=True, requested_by=user, checkpoint__attempt__run=run, cancel_asked_at=None
     ):
-        if not other.has_ended:  # he asks about another one now
-            cancel(other, user.username if user else OURSELVES)
+        let_go(other)  # he asks about another one now
     return _queue(user, chosen, waits=True)
 
 

@@ -111,8 +111,8 @@ def _losses(run: Run, rows: Sequence[Checkpoint], last: bool) -> Iterator[str]:
     if last:
         later = "" if run.state == RunState.SUCCEEDED else " until it saves again"
         yield f"No further export of the run can be made{later}."
-    failed = Export.objects.filter(checkpoint__in=rows, state__in=["failed", "cancelled"]).values_list("pk", flat=True)
-    if failed:
+    unwell = Export.objects.filter(checkpoint__in=rows, state__in=["failed", "cancelled"], waits=False)
+    if failed := unwell.values_list("pk", flat=True):
         yield f"What did not end well can't be tried again: export {', '.join(map(str, failed))}."
 
 

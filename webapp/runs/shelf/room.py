@@ -6,7 +6,7 @@ saw them; free bytes are what the run's samples said last, before there is a run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,11 @@ from typing import Any
 from django.utils import timezone
 
 from training.spec.bytes_on_disk import Shape, checkpoint_bytes, node_share, trained
-from training.spec.forecast import Course, Disk, Outlook, outlook
+from training.spec.forecast import Course, Disk, Outlook, look_shared, outlook
 from training.spec.plan import NodeSlot
 from training.spec.recipe import Recipe
 from training.spec.retention import judged
-from webapp.fleet.models import Cluster, Node
+from webapp.fleet.models import Cluster
 
 from ..models import Attempt, Checkpoint, ModelSource, Placement, Point, Run, Series
 from ..states import ON_NODES
@@ -27,7 +27,6 @@ from .places import SHARED, disk, places
 
 BY_ITSELF = ("pinned", "held by")  # how the reasons begin that are not the rule's
 LOOKED_AT = 8  # newest placements of a model that are asked for its shape
-NEAR = 64 << 20  # bytes by which two nodes' looks at one disk may differ
 
 
 @dataclass(frozen=True)
@@ -59,27 +58,29 @@ def rooms(run: Run) -> list[Room]:
     attempt = run.attempt
     if run.state not in ON_NODES or attempt is None or not run.total_steps:
         return []
-    placed = list(attempt.placements.select_related("node"))
-    sizes, estimated = _sizes(run, placed)
+    placed = list(attempt.placements.select_related("node").order_by("rank"))
+    one = _one_disk([_checked(placement) for placement in placed])
+    sizes, estimated = _sizes(run, placed, one=one)
+    names = _names([placement.node.name for placement in placed], one=one)
     course, (there, beside), found = _course(run, attempt), _standing(run, attempt), []
-    for placement in placed:
+    for name, placement in zip(names, placed, strict=False):
         free, size = _free(attempt, placement.rank), sizes.get(placement.node_id)
         if free is not None and size:
             now = Disk(free, size, there=there, beside=beside)
             seen = outlook(run.parsed_recipe().checkpoints, course, now)
-            found.append(Room(placement.node.name, seen, estimated))
+            found.append(Room(name, seen, estimated))
     return found
 
 
-def _sizes(run: Run, placed: Sequence[Placement]) -> tuple[dict[int, int], bool]:
+def _sizes(run: Run, placed: Sequence[Placement], *, one: bool) -> tuple[dict[int, int], bool]:
     """Return {node id: bytes of a checkpoint there}, and whether that is an estimate."""
     newest = Checkpoint.objects.usable().filter(attempt__run=run).order_by("-attempt__number", "-step").first()
     if newest is not None:
         at = places(newest)
-        whole = disk(at, newest.nodes) == SHARED
+        whole = one or disk(at, newest.nodes) == SHARED
         return {place.node_id: newest.bytes if whole else place.written for place in at}, False
     slots = [placement.node_slot() for placement in placed]
-    shares = _estimates(run.model, run.parsed_recipe(), slots)
+    shares = _estimates(run.model, run.parsed_recipe(), slots, shared=one)
     return {placement.node_id: share for placement, share in zip(placed, shares, strict=False)}, True
 
 
@@ -108,12 +109,13 @@ def _free(attempt: Attempt, rank: int) -> int | None:
 def beforehand(model: ModelSource, recipe: Recipe, cluster: Cluster, steps: int) -> list[Room]:
     """Return the outlook of each node of a run that is yet to be made, from the nodes' last checks."""
     nodes = list(cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name"))
-    shares = _estimates(model, recipe, [node.slot() for node in nodes], shared=_one_disk(nodes))
-    found = []
-    for node, share in zip(nodes, shares, strict=False):
+    one = _one_disk([node.facts for node in nodes])
+    shares = _estimates(model, recipe, [node.slot() for node in nodes], shared=one)
+    names, found = _names([node.name for node in nodes], one=one), []
+    for name, node, share in zip(names, nodes, shares, strict=False):
         if (free := node.facts.get("disk_free")) is not None:
             seen = outlook(recipe.checkpoints, Course(steps), Disk(int(free), share))
-            found.append(Room(node.name, seen, True, node.checked_at))
+            found.append(Room(name, seen, True, node.checked_at))
     return found
 
 
@@ -137,8 +139,18 @@ def _shape(model: ModelSource) -> Shape | None:
     return None
 
 
-def _one_disk(nodes: Sequence[Node]) -> bool:
-    """Tell whether all nodes seem to see one disk: as large, and as free, for all of them."""
-    free = [int(node.facts.get("disk_free") or 0) for node in nodes]
-    sizes = {node.facts.get("disk_total") for node in nodes}
-    return len(nodes) > 1 and len(sizes) == 1 and None not in sizes and max(free) - min(free) <= NEAR
+def _one_disk(answers: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether all nodes seem to see one disk, by answers that they gave at one time."""
+    seen = [(int(answer.get("disk_total") or 0), int(answer.get("disk_free") or 0)) for answer in answers]
+    return all(total for total, _ in seen) and look_shared(seen)
+
+
+def _checked(placement: Placement) -> Mapping[str, Any]:
+    """Return what the node said at the launch; nothing of launches before that was kept."""
+    found: Mapping[str, Any] = (placement.facts or {}).get("check") or {}
+    return found
+
+
+def _names(names: Sequence[str], *, one: bool) -> list[str]:
+    """Return what each outlook is called; of one disk, which all see, there is one."""
+    return [f"{' and '.join(names)}, which seem to see one disk"] if one else list(names)
