@@ -14,6 +14,7 @@ from training.spec.folder import HOLD, hold_name
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Event, Export, Run, Stream
+from workers.checkpoints import advance as checkpoints
 from workers.nodejob import advance as nodejob
 
 
@@ -117,6 +118,13 @@ def test_a_hold_that_cannot_be_taken_away_is_told(world: World, trained: Run) ->
     told = Event.objects.get(source="service:warning").data["text"]
     assert hold_name(export.pk) in told
     assert "n1" in told
+    checkpoint = export.checkpoint
+    checkpoints.advance(checkpoint.pk)
+    assert holds(world) == 1
+    world.hosts[1].start()
+    checkpoints.advance(checkpoint.pk)
+    checkpoint.refresh_from_db()
+    assert (holds(world), checkpoint.settled, checkpoint.usable) == (0, True, True)
 
 
 def test_a_changed_host_key_ends_the_export(world: World, trained: Run) -> None:

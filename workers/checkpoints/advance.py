@@ -88,7 +88,7 @@ def _one(row: Checkpoint, copy: CheckpointCopy, *, written: bool) -> None:
 def _look(row: Checkpoint, copy: CheckpointCopy, *, written: bool) -> None:
     """Pin or unpin where it was written, for only there does training rotate it away; elsewhere only look."""
     word = ("pin" if row.pinned else "unpin") if written and row.pinned_at else ""
-    _keep(copy, ask(row, copy, word))
+    _keep(copy, ask(row, copy, word, without=_let_go(row)))
 
 
 def _delete(row: Checkpoint, copy: CheckpointCopy) -> None:

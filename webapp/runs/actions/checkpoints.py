@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
@@ -35,12 +36,12 @@ def pin(checkpoint: Checkpoint, pinned: bool, actor: str) -> None:
 
 
 @transaction.atomic
-def look(checkpoint: Checkpoint) -> None:
-    """Ask the nodes what of it lies there."""
+def look(checkpoint: Checkpoint, after: timedelta = timedelta(0)) -> None:
+    """Ask the nodes what of it lies there, and have them remove what ended exports left in it."""
     lock(checkpoint.attempt.run)
     checkpoint.refresh_from_db()
     _check_there(checkpoint)
-    _ask(checkpoint)
+    _ask(checkpoint, after)
 
 
 @transaction.atomic
@@ -104,12 +105,13 @@ def _check_there(checkpoint: Checkpoint) -> None:
         raise Refused([Problem("checkpoint", f"step {checkpoint.step} {what}", "Choose one that is there.")])
 
 
-def _ask(checkpoint: Checkpoint) -> None:
+def _ask(checkpoint: Checkpoint, after: timedelta = timedelta(0)) -> None:
     """Have the nodes do what the row says now."""
     for place in places(checkpoint):
         CheckpointCopy.objects.get_or_create(
             checkpoint=checkpoint, node_id=place.node_id, scratch=place.scratch, defaults={"slot": place.slot}
         )
     now = timezone.now()
-    Checkpoint.objects.filter(pk=checkpoint.pk).update(asked_at=now, settled=False, due_at=now)
-    advance_checkpoint(checkpoint.pk)
+    Checkpoint.objects.filter(pk=checkpoint.pk).update(asked_at=now, settled=False, due_at=now + after)
+    if not after:
+        advance_checkpoint(checkpoint.pk)
