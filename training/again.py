@@ -40,7 +40,8 @@ def main(argv: list[str]) -> int:
 
 def again(folder: JobFolder, number: int) -> dict[str, Any]:
     """Return {"state", "start"}."""
-    if start_number(folder) < number and Path(folder.path).is_dir():
+    if start_number(folder) < number:
+        Path(folder.path).mkdir(parents=True, exist_ok=True)  # the one before may have died before putting anything
         _clear(folder, number)
     return {"state": state(folder), "start": start_number(folder)}
 

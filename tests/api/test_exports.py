@@ -8,7 +8,7 @@ from django.utils import timezone
 from tests.webapp.test_export_page import NO_ROOM, PLAN
 from training.spec.exportplan import ExportPlan
 from webapp.runs import actions, lifecycle
-from webapp.runs.models import Export, Run
+from webapp.runs.models import Export, Run, Stream
 from webapp.runs.states import ExportState
 
 from .conftest import Caller, World, checkpoint, refused, strictly
@@ -57,7 +57,9 @@ def test_it_is_cancelled_and_resumed(call: Caller, world: World, run: Run) -> No
     made = strictly(call.post(f"/runs/{run.pk}/exports", {"dtype": "float16"}))
     refused(call.post(f"/exports/{made['id']}/resume", {}), 422, "state")
     export = Export.objects.get()
-    Export.objects.update(running_at=timezone.now())
+    Stream.objects.create(
+        attempt=export.attempt, node=world.nodes[0], source="x", path="/x", job_kind="export", job_id=export.pk
+    )
     assert lifecycle.move_job(export, ExportState.FAILED)
     found = strictly(call.post(f"/exports/{made['id']}/resume", {}))
     assert (found["state"], found["starts"]) == ("queued", 2)

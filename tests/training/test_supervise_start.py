@@ -83,6 +83,11 @@ os.kill(os.getpid(), 9)
     assert [event.seq for event in job.samples()] == list(range(1, len(job.samples()) + 1))
 
 
+def test_one_of_which_nothing_was_put_is_readied_all_the_same(job: NodeJob) -> None:
+    """Whoever started it first died between saying so and coming here."""
+    assert job.command("again", str(job.path), "2") == {"state": "absent", "start": 2}
+
+
 def test_a_job_at_work_is_not_readied_for_another_start(job: NodeJob) -> None:
     job.put(WAITS).start()
     job.said("up")

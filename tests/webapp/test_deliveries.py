@@ -170,14 +170,15 @@ def test_progress_comes_from_the_node_s_lines_with_the_time_left(
         job_kind="delivery", job_id=delivery.pk,
     )  # fmt: skip
     progress = [Line(i, START + i, "progress", None, {"phase": "send", "done": 10 * i, "total": 100}) for i in (1, 4)]
-    journal.record(stream, progress, 9)
+    flagged = Line(5, START + 5, "progress", None, {"phase": "send", "done": "fifty", "total": 100})
+    journal.record(stream, [*progress, flagged], 9)
     text = page.get(f"/deliveries/exports/{export.pk}/part").content.decode()
     assert "40 B of 100 B" in text
     assert "about 6 s left" in text
     facts = {"where": "s3://x", "files": [], "bytes_sent": 5, "bytes_skipped": 0}
-    journal.record(stream, [Line(5, START, "delivered", None, facts | {"bytes_sent": -1})], 10)
+    journal.record(stream, [Line(6, START, "delivered", None, facts | {"bytes_sent": -1})], 10)
     assert Delivery.objects.get().result == {}
-    journal.record(stream, [Line(6, START, "delivered", None, facts | {"more": "left out"})], 11)
+    journal.record(stream, [Line(7, START, "delivered", None, facts | {"more": "left out"})], 11)
     assert Delivery.objects.get().result == facts
 
 

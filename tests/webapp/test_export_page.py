@@ -13,6 +13,7 @@ from django.utils import timezone
 from tests.webapp.rows import HOSTILE, START, Feed, World
 from training.spec.events import Event as Line
 from training.spec.exportplan import ExportPlan, Finding, PlannedFile, Reading, Seconds, Writing
+from training.spec.faults import Reason
 from webapp.runs import actions, expected, journal, lifecycle
 from webapp.runs.models import Event, Export, Stream
 from webapp.runs.states import ExportState
@@ -47,6 +48,14 @@ def exporting(world: World, feed: Feed, plan: ExportPlan | None = PLAN, *states:
     for state in states:
         assert lifecycle.move_job(export, state)
     return export
+
+
+def begun(export: Export) -> None:
+    """Have something of it put on its node."""
+    Stream.objects.create(
+        attempt=export.attempt, node=export.node, source=f"export@{export.pk}", path="/x",
+        job_kind=export.KIND, job_id=export.pk,
+    )  # fmt: skip
 
 
 def waiting(world: World, feed: Feed, plan: ExportPlan) -> Export:
@@ -112,12 +121,41 @@ def test_why_it_can_not_work_is_told_with_the_way_out(page: Client, world: World
 
 
 def test_a_killed_one_is_resumed_in_its_folder(page: Client, world: World, feed: Feed) -> None:
-    export = exporting(world, feed, PLAN, *ON_THE_WAY, ExportState.FAILED, running_at=timezone.now())
+    """Its worker died right after starting it, and had not said so: nothing but the streams tells that it began."""
+    export = exporting(world, feed, PLAN, ExportState.PLANNING, ExportState.GATHERING, ExportState.FAILED)
+    begun(export)
     page.post(f"/exports/{export.pk}/resume")
     export.refresh_from_db()
     assert (export.state, export.start) == ("queued", 2)
     answer = page.post(f"/exports/{export.pk}/resume")
     assert "Only one that failed can be resumed" in str(list(get_messages(answer.wsgi_request))[-1])
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (12_300_000_000, "12.3 GB stay on the disk of"),
+        (0, "Resume starts over"),
+        (None, "has not said what is left there"),
+    ],
+)
+def test_what_a_resume_will_do_is_said(page: Client, world: World, feed: Feed, kept: int | None, said: str) -> None:
+    export = exporting(world, feed, PLAN, ExportState.PLANNING, ExportState.GATHERING, ExportState.FAILED, kept=kept)
+    begun(export)
+    assert said in body(page, f"/exports/{export.pk}/")
+
+
+def test_one_that_its_node_stopped_goes_on_by_itself(world: World, feed: Feed) -> None:
+    """As a reboot does. What a person cancelled does not."""
+    export = exporting(world, feed, PLAN, *ON_THE_WAY)
+    begun(export)
+    lifecycle.move_job(export, ExportState.FAILED, reason=Reason.STOPPED_UNSAVED)
+    Export.objects.update(cancel_asked_at=timezone.now())
+    assert actions.retry(export) is None
+    Export.objects.update(cancel_asked_at=None)
+    again = actions.retry(export)
+    assert again
+    assert (again.state, again.start, again.retried) == ("queued", 2, 1)
 
 
 def test_it_is_cancelled_once(page: Client, world: World, feed: Feed) -> None:

@@ -1,4 +1,5 @@
-"""In the place of `training export`, for the steps around it: writes a folder, and is killed while it does.
+"""In the place of `training export`, for the steps around it: writes a folder, and is killed while it does. Its record
+stays, as of one that is killed right after it told its end.
 
 <scratch>/behave.json says `kills`: of how many starts nothing but a half-made folder is left; `waits`: it never ends,
 and hears nothing.
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from training.journal import Journal
 from training.spec.events import Kind
-from training.spec.folder import partial_name
+from training.spec.folder import EXPORT_RECORD, partial_name
 from training.spec.job import ExportJob
 
 
@@ -29,6 +30,8 @@ def main() -> int:
     with (partial / "model.safetensors").open("ab") as file:
         file.write(b"x")
     written = (partial / "model.safetensors").read_bytes()
+    noted = {"model.safetensors": {"size": len(written), "sha256": ""}}
+    (partial / EXPORT_RECORD).write_text(json.dumps({"fingerprint": "", "files": noted}))
     journal.emit(Kind.PROGRESS, phase="stream", done=len(written), total=100)
     if behave.get("waits"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

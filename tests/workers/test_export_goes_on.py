@@ -55,6 +55,7 @@ def test_one_that_is_killed_goes_on_in_its_folder(world: World, trained: Run, mo
     assert not world.supervisors()
     assert not Stream.objects.filter(closed_at=None).exists()
     stored_equals_written(trained)
+    made_while_its_node_was_out_of_reach(world, trained)
 
 
 def after_a_rest(world: World, trained: Run) -> None:
@@ -92,10 +93,24 @@ def then_by_hand(world: World, trained: Run) -> None:
     drive(world, trained, export, "failed")
     assert (export.reason, export.start) == ("killed_by_host", 1)
     assert actions.retry(export) is None, "it was tried often enough"
-    assert partial(export).exists(), "for it to go on from"
+    assert (partial(export).exists(), export.kept) == (True, 1), "for it to go on from"
     actions.go_on(export, "ada")
     drive(world, trained, export, "ready")
     assert (export.start, export.retried, export.bytes) == (2, 0, 2)
+
+
+def made_while_its_node_was_out_of_reach(world: World, trained: Run) -> None:
+    world.behave()
+    export = drive(world, trained, actions.export(trained, world.user), "ready")
+    before = starts(world)
+    streams = Stream.objects.filter(job_kind="export", job_id=export.pk)
+    Event.objects.filter(source__in=streams.values("source")).delete()
+    streams.update(offset=0, last_seq=0)
+    Export.objects.filter(pk=export.pk).update(state="failed", reason="node_unreachable", files=[], bytes=0)
+    actions.go_on(export, "ada")
+    drive(world, trained, export, "ready")
+    assert (export.bytes, starts(world)) == (1, before), "it is not made again"
+    assert [path.name for path in (folder(export) / "model").iterdir()] == ["model.safetensors"]
 
 
 def test_what_was_planned_is_started_refused_or_let_go(world: World, trained: Run) -> None:
@@ -119,7 +134,7 @@ def plan_is_compared(world: World, trained: Run) -> None:
     drive(world, trained, another, "cancelled")
     assert another.reason_text == "planned, and not started"
     assert told(another) == ["queued", "planning", "planned", "cancelled"], "nobody has asked for its end"
-    assert not any("tried again" in loss for loss in doom(trained, [another.checkpoint]).losses)
+    assert not any("tried again" in loss for loss in doom.doom(trained, [another.checkpoint]).losses)
     actions.start(started, "ada")
     drive(world, trained, started, "ready")
     assert (started.pk != planned.pk, started.expected_seconds) == (True, 40)
@@ -133,6 +148,8 @@ def no_room_is_told_before_anything_is_touched(world: World, trained: Run) -> No
     export = drive(world, trained, actions.export(trained, world.user), "failed")
     assert (export.reason, export.reason_text) == ("disk_full", "out: 9 bytes are needed and 1 is free. Free space.")
     assert (starts(world), holds(world), folder(export).exists()) == (before, 0, False)
+    assert export.planned_at
+    assert [found["why"] for found in export.plan["problems"]] == [problem["why"]], "the page and the API have it, too"
     waiting = drive(world, trained, actions.plan(trained, world.user, dtype="float32"), "planned")
     with pytest.raises(Refused, match="1 is free"):
         actions.start(waiting, "ada")

@@ -78,6 +78,15 @@ def _no_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "can't start new thread" in said or "can't allocate memory" in said
 
 
+def may_go_on(error: BaseException) -> bool:
+    """Tell whether what was written before `error` is worth going on from: nothing was found wrong with the job, the
+    checkpoint or the result. So after a signal, a full disk, a proof that the host killed, a disk that failed once.
+    """
+    if isinstance(error, Failure):
+        return error.reason == Reason.KILLED_BY_HOST
+    return isinstance(error, NoRoom) or not isinstance(error, Refused)
+
+
 def _no_space(error: BaseException) -> bool:
     # the tokenizers library is Rust and raises a bare Exception with the system's number in its text
     return (isinstance(error, OSError) and error.errno in NO_SPACE) or "(os error 28)" in str(error)

@@ -1,6 +1,7 @@
 """The result's folder: worked on as `<out>.partial`, renamed when it is proven. One export at a time is in it.
 
-A killed export leaves the folder, with the record of what is on the disk; one that ends in any other way removes it.
+An export that was killed, stopped or had no room leaves the folder, with the record of what is on the disk, for the
+next start to go on from; one whose job, checkpoint or result was found wrong removes it (outcome.may_go_on).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from ..spec.folder import partial_name
 from ..spec.lint import Problem
 from . import record
-from .outcome import Denied, refuse
+from .outcome import Denied, may_go_on, refuse
 
 LOCK = ".export.lock"
 OWN = (LOCK, record.NAME, f"{record.NAME}.tmp")  # never part of the result
@@ -87,7 +88,8 @@ def proven(out: Path, fingerprint: str) -> dict[str, Any] | None:
 
 @contextmanager
 def working(out: Path) -> Iterator[Work]:
-    """Give the folder to work in, and remove it where the block ends otherwise than by `settle`.
+    """Give the folder to work in. Where the block ends otherwise than by `settle` the folder is removed, unless the
+    error leaves it worth going on from, and something of it is on the disk for sure.
 
     Raises Refused where a result is in the place, or another process at work. What a killed export left is not touched
     before `go_on`: a job that is refused earlier has no say in it.
@@ -96,11 +98,15 @@ def working(out: Path) -> Iterator[Work]:
     out.parent.mkdir(parents=True, exist_ok=True)
     folder = partial(out)
     lock = _lock(out, folder)
-    work = Work(out, folder)
+    work, keep = Work(out, folder), False
     try:
         yield work
+    except BaseException as error:
+        found = record.read(folder)
+        keep = may_go_on(error) and found is not None and bool(found.files)
+        raise
     finally:
-        if work.folder == folder and (work.begun or not (folder / record.NAME).exists()):
+        if work.folder == folder and not keep and (work.begun or not (folder / record.NAME).exists()):
             _remove(folder)
         os.close(lock)
 

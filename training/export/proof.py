@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ NAME = "proof.json"
 HEADROOM = 1 << 30  # imports, activations, and the largest piece of the checkpoint
 STOP_SECONDS = 0.5  # between two looks for a request to stop
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def prove(job: ExportJob, folder: Path, weight_bytes: int) -> dict[str, Any]:
@@ -57,6 +59,8 @@ def _run(request: dict[str, Any], events: Path) -> dict[str, Any]:
         asked.write_text(json.dumps(request), "utf-8")
         command = [sys.executable, "-m", "training.export.prove", str(asked), str(told)]
         status = _wait(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL), events)
+        if -status in STOPS:  # the node is going down, and asks every process of ours by itself
+            raise SystemExit(f"the proof was ended by signal {-status}")
         if status == -9:
             raise Failure(Reason.KILLED_BY_HOST, "the proof was killed by the host, probably out of memory")
         if status:

@@ -17,9 +17,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..spec.folder import EXPORT_RECORD
 from ..spec.job import ExportJob
 
-NAME = ".export.json"
+NAME = EXPORT_RECORD
 FORMAT = 1  # of what is written from the same input; raised where that changes
 PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 

@@ -168,6 +168,9 @@ class Scratch:
         return JobFolder(self.run(run) / NODEJOBS[kind] / str(int(number)))
 
 
+EXPORT_RECORD = ".export.json"  # in an export's folder: what of it is on the disk, until its end is told
+
+
 def partial_name(out: str) -> str:
     """What an export's folder is called until it is proven."""
     return f"{out}.partial"

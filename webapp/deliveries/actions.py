@@ -56,6 +56,7 @@ def deliver(
 
     Only staff may name a folder: the node's user can write in many places. Sending the same again changes nothing.
     """
+    lifecycle.lock(export.run.pk)
     export = Export.objects.select_for_update().get(pk=export.pk)
     if export.state != export.STATES.done or export.node is None:
         raise Refused([Problem("export", f"it is {export.state}, not ready", "Wait until it is ready.")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
@@ -75,14 +76,23 @@ def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
             advance_run(waiting.pk)
 
 
+def lock(run_id: int) -> None:
+    """Hold a run's row until the transaction ends. Who writes, locks or refers to a job's row in a transaction that
+    also moves or tells of one does this first, as the journal does: else two wait for each other.
+    """
+    Run.objects.select_for_update().get(pk=run_id)
+
+
 @transaction.atomic
-def move_job(job: NodeJob, new: str, *, reason: Reason | None = None, text: str = "") -> bool:
-    """Move a job of one node to `new`; return False where somebody else moved it first."""
-    Run.objects.select_for_update().get(pk=job.attempt.run_id)  # first, as the journal does: else two wait for another
+def move_job(
+    job: NodeJob, new: str, *, reason: Reason | None = None, text: str = "", also: Mapping[str, object] | None = None
+) -> bool:
+    """Move a job of one node to `new`; return False where somebody else moved it first. `also`: further columns."""
+    lock(job.attempt.run_id)
     old, now = job.state, timezone.now()
     if new not in job.STATES.transitions[old]:
         raise IllegalMove(f"{job.KIND} {job.pk}: {old} -> {new}")
-    changes: dict[str, object] = {"state": new}
+    changes: dict[str, object] = {"state": new, **(also or {})}
     if new in job.STATES.ended:
         changes |= _ending(now, reason, text)
     if new == job.STATES.queued:

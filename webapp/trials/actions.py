@@ -83,6 +83,7 @@ def _make(
     sampling: Sampling,
     seconds: float,
 ) -> Trial:
+    lifecycle.lock(run.pk)  # before rows that refer to exports, as whoever changes an export does
     exports = [export for export in models if export is not None]
     attempt, (node, folders) = choice.attempt_of(run, exports), choice.place(run, exports)
     trial = Trial.objects.create(

@@ -27,6 +27,7 @@ from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
 from . import hold, leftovers, passport, planning
 
 BETWEEN_TURNS = 2.0  # seconds, while the node is asked about another export
+STOPPED_THERE = "it was stopped on its node, and not from here: the node may have been going down"
 WAITS_FOR = timedelta(minutes=20)  # a plan that nobody starts
 NEVER_STARTED = "planned, and not started"
 
@@ -71,18 +72,22 @@ class Exporting(Work[Export]):
             hold.put(job, source)
         env = prepare.environment(job.run.model.location)
         plan = planning.ask(job, member, source, self.job(job, member), env)
-        return 0.0 if plan is None else self._told(job, plan)
+        if plan is not None and not self._keep(job, plan):
+            raise _refusal(plan)
+        return 0.0
 
     @transaction.atomic
-    def _told(self, job: Export, plan: ExportPlan) -> float | None:
+    def _keep(self, job: Export, plan: ExportPlan) -> bool:
+        """Write down what the node said, and go on; False where it can't work: that has to be written down, too."""
+        lifecycle.lock(job.attempt.run_id)
         job.plan, job.planned_at = plan.model_dump(mode="json"), timezone.now()
         job.made_dtype, job.expected_seconds = plan.writing.dtype, expected.seconds(job, plan)
         job.save(update_fields=["plan", "planned_at", "made_dtype", "expected_seconds"])
         job.refresh_from_db(fields=["waits"])
         if plan.problems and not job.waits:
-            raise _refusal(plan)
+            return False
         lifecycle.move_job(job, ExportState.PLANNED if job.waits else ExportState.GATHERING)
-        return 0.0
+        return True
 
     def wait(self, job: Export) -> float | None:
         """Nobody has said yet that it shall start; a plan that is left alone is let go."""
@@ -96,12 +101,6 @@ class Exporting(Work[Export]):
             return left
         lifecycle.move_job(job, ExportState.CANCELLED, reason=Reason.STOPPED, text=NEVER_STARTED)
         return None
-
-    def start(self, job: Export) -> float | None:
-        seconds = super().start(job)
-        if job.state == ExportState.RUNNING:
-            Export.objects.filter(pk=job.pk).update(running_at=timezone.now())
-        return seconds
 
     def bring(self, job: Export, member: Member) -> Bring:
         """Bring the shards there; hold the checkpoint wherever it is."""
@@ -131,9 +130,22 @@ class Exporting(Work[Export]):
             **export_settings(run.parsed_recipe()) | {"dtype": job.dtype, "adapter": job.adapter},
         )
 
+    def start(self, job: Export) -> float | None:
+        """One that an earlier start made, while its node was out of reach or just before it died, is not made again."""
+        if job.start > 1:
+            streams.open_for_job(job, member_of(job))
+            settled = self.ask(job)
+            job.refresh_from_db(fields=["files"])
+            if job.files and settled.gone:
+                leftovers.forget_record(job, member_of(job))
+                return self.conclude(job, settled)
+        return super().start(job)
+
     def fault(self, job: Export, exit: Answer) -> End | None:
-        if ended_well(exit) and job.files:
+        if job.files and (ended_well(exit) or job.state == ExportState.GATHERING):  # then an earlier start made it
             return None
+        if exit.get("reason") in (Reason.STOPPED, Reason.STOPPED_UNSAVED):
+            return End(Reason.STOPPED_UNSAVED, STOPPED_THERE)
         return End(reason_of(exit, Reason.PROOF), str(exit.get("text", "")))
 
     def is_tried_again(self, job: Export, reason: Reason) -> bool:
@@ -147,10 +159,13 @@ class Exporting(Work[Export]):
             hold.take_away(job, shards.source_of(job.checkpoint))
 
     def let_go(self, job: Export) -> None:
-        if job.node is None or job.waits:
+        if job.node is None or job.waits or not job.was_begun:
             return
-        if job.cancel_asked_at and streams.were_opened(job):
+        if job.cancel_asked_at:
             leftovers.remove(job, member_of(job))
+        elif not job.files:
+            job.kept = leftovers.measure(job, member_of(job))
+            job.save(update_fields=["kept"])
 
     def after_failure(self, job: Export) -> None:
         """One whose job died goes on by itself; what it left on the node is not made again."""

@@ -53,10 +53,5 @@ def of_job(job: NodeJob) -> QuerySet[Stream]:
     return rows.select_related("attempt")
 
 
-def were_opened(job: NodeJob) -> bool:
-    """Tell whether anything of the job may ever have been started: the rows come first."""
-    return Stream.objects.filter(job_kind=job.KIND, job_id=job.pk).exists()
-
-
 def close(rows: QuerySet[Stream]) -> None:
     rows.update(closed_at=timezone.now())

@@ -94,7 +94,7 @@ class Work(Generic[J]):
         streams.open_for_job(job, member)
         if not async_to_sync(heed.unless_cancelled)(job, _on_node(member, plan, bring, job.start)):
             return 0.0
-        lifecycle.move_job(job, job.STATES.running)
+        lifecycle.move_job(job, job.STATES.running, also=job.starting())
         return self.look_seconds
 
     def look(self, job: J) -> float | None:
@@ -112,7 +112,7 @@ class Work(Generic[J]):
 
     def cancel(self, job: J) -> float | None:
         """Ask the job to stop, then end it; cancelled is what has no process left."""
-        if not streams.were_opened(job):
+        if not job.was_begun:
             return self.conclude(job, Settled())
         settled = self.ask(job)
         if settled.gone and not self.may_start(job, settled):
@@ -157,7 +157,7 @@ class Work(Generic[J]):
         """End the job; what was started of it is ended where the node can be reached."""
         if job.has_ended:
             return
-        if streams.were_opened(job):
+        if job.was_begun:
             finish.kill([member_of(job)])
             settle([member_of(job)], streams.of_job(job))
         self._failed(job, reason, text)
@@ -175,7 +175,7 @@ class Work(Generic[J]):
 
     def _leave(self, job: J, *, holding: bool = False) -> None:
         streams.close(streams.of_job(job))
-        if streams.were_opened(job):
+        if job.was_begun:
             leavings.take_away_env(job, member_of(job))
         self.let_go(job)
         if not holding:

@@ -61,7 +61,8 @@ class ExportOut(Schema):
     """`done` and `total` are bytes of the present `phase`. `adapter` is `none` where the run trained the whole model.
     `dtype` is what was asked for, `made_dtype` what that came to, known once the node was asked.
 
-    `plan` is what its node said beforehand; one that `waits` is only planned. `starts` counts those of its job.
+    `plan` is what its node said beforehand; one that `waits` is only planned. `starts` counts those of its job, `kept`
+    are the bytes on its node that the next one goes on from: 0, it starts over; null, not known.
     `files` and `archive` are there once it is ready.
     """
 
@@ -87,6 +88,7 @@ class ExportOut(Schema):
     progress: ProgressOut | None
     took_seconds: float | None
     starts: int
+    kept: int | None
     files: list[FileOut]
     archive: str | None
     created_at: datetime
@@ -96,7 +98,7 @@ class ExportOut(Schema):
     @classmethod
     def of(cls, row: Export, request: HttpRequest) -> ExportOut:
         same = ["id", "dtype", "made_dtype", "adapter", "state", "reason", "reason_text"]
-        same += ["phase", "done", "total", "bytes", "proof"]
+        same += ["phase", "done", "total", "bytes", "proof", "kept"]
         ready = row.state == ExportState.READY
 
         def link(view: str, *args: Any) -> str:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from training.spec.faults import WORTH_RETRYING
+from training.spec.faults import WORTH_RETRYING, Reason
 from training.spec.job import export_settings
 from training.spec.lint import Problem, Refused
 from webapp.dispatch import advance_job
@@ -23,6 +23,8 @@ from .choice import check_checkpoint, newest_checkpoint
 from .jobs import let_go
 
 FRESH = timedelta(minutes=5)  # how long a node's word on disk, memory and files is believed
+# A node that goes down asks everything on it to stop: what nobody cancelled goes on when it is up again.
+PASSING = {*WORTH_RETRYING, Reason.STOPPED_UNSAVED}
 RETRIES = 2  # of an export whose job died, without being asked to
 
 
@@ -143,12 +145,12 @@ def retry(export: Export) -> Export | None:
 
 def is_retried(export: Export, reason: str) -> bool:
     """Tell whether an export that fails for `reason` is queued again by itself."""
-    worth = reason in WORTH_RETRYING and export.checkpoint.usable
+    worth = reason in PASSING and export.checkpoint.usable
     return worth and export.retried < RETRIES and not export.cancel_asked_at
 
 
 def _again(export: Export, actor: str, *, retried: int) -> Export:
-    if export.running_at is not None:  # one that was never started is planned once more
+    if export.was_begun:  # one of which nothing was ever put on its node is planned once more
         export.start += 1
     export.retried, export.queued_at = retried, timezone.now()
     export.save(update_fields=["start", "retried", "queued_at"])
@@ -159,7 +161,7 @@ def _again(export: Export, actor: str, *, retried: int) -> Export:
 
 
 def _locked(export: Export) -> Export:
-    Run.objects.select_for_update().get(pk=export.run.pk)  # as lifecycle.move_job does
+    lifecycle.lock(export.run.pk)
     return Export.objects.select_for_update().get(pk=export.pk)
 
 

@@ -9,7 +9,7 @@ from training.spec.lint import Problem, Refused
 from webapp.dispatch import advance_job
 
 from .. import lifecycle
-from ..models import NodeJob, Run
+from ..models import NodeJob
 
 
 def let_go(job: NodeJob) -> None:
@@ -22,7 +22,7 @@ def let_go(job: NodeJob) -> None:
 @transaction.atomic
 def cancel(job: NodeJob, actor: str) -> None:
     """Have `job` ended; it is `cancelled` once nothing of it is left on its node. Asking again changes nothing."""
-    Run.objects.select_for_update().get(pk=job.attempt.run_id)  # as lifecycle.move_job does
+    lifecycle.lock(job.attempt.run_id)
     job.refresh_from_db()
     if job.has_ended:
         why = f"{job.KIND} {job.pk} has ended: it is {job.state}"

@@ -47,6 +47,9 @@ class Export(NodeJob):
     queued_at = models.DateTimeField(default=timezone.now, editable=False)
     running_at = models.DateTimeField(null=True, blank=True, help_text="Of the last start.")
     start = models.PositiveSmallIntegerField(default=1)
+    kept = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="Bytes on the node's disk that the next start goes on from; empty: not known."
+    )
     retried = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
@@ -61,6 +64,9 @@ class Export(NodeJob):
     @property
     def attempt(self) -> Attempt:
         return self.checkpoint.attempt
+
+    def starting(self) -> dict[str, object]:
+        return {"running_at": timezone.now()}
 
     @property
     def foretold(self) -> ExportPlan | None:

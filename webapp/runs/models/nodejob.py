@@ -15,6 +15,7 @@ from training.spec.folder import JobFolder, Scratch
 
 from ..states import JobStates
 from .attempt import Attempt
+from .stream import Stream
 
 if TYPE_CHECKING:
     from .run import Run
@@ -69,6 +70,15 @@ class NodeJob(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.state in self.STATES.ended
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether anything of it may ever have been put on its node: the rows of its streams come first."""
+        return Stream.objects.filter(job_kind=self.KIND, job_id=self.pk).exists()
+
+    def starting(self) -> dict[str, object]:
+        """Return the columns that say when the job was started; stored together with its state."""
+        return {}
 
     @property
     def folder(self) -> JobFolder:
