@@ -172,6 +172,10 @@ def test_the_proof_compared_with_the_checkpoint_itself(tied):
             *("tokenizer", "generation"),
         )
     ]
+    said = {check["name"]: check["detail"] for check in proof["checks"]}
+    count = len(tensors(Path(tied.out)))  # the head is the embedding, and counts once
+    assert f"{count} tensors" in said["keys"]
+    assert f"{count} tensors" in said["contents"]
     assert proof["largest_difference"] == 0.0
     assert proof["not_compared"] == ""
     assert proof["versions"]["torch"] == torch.__version__

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from training.spec.passport import Passport
+from training.spec.passport import NodeFacts, Passport
 from webapp.runs import actions
 from webapp.runs.models import Export, Placement
 from workers.export import passport
@@ -14,6 +14,7 @@ from workers.export import passport
 from .rows import Feed, World
 
 SECRET = "hf_verysecret"
+COMMAND = ["python", "-m", "training", "tokenise", "/r.json", "python", "-m", "accelerate.commands.launch"]
 CHECK = {
     "hostname": "alpha", "python": "3.11.9", "cores": 64, "ram_total": 1 << 40, "cuda": "12.8", "nccl": "2.26",
     "versions": {"torch": "2.13.0", "trl": "1.16.0", "flash_attn": None}, "ram_available": 5, "clock": 1.0,
@@ -23,7 +24,7 @@ CHECK = {
 
 def launched(run: Feed) -> None:
     """Write down what a launch is made of, as the preparing step does."""
-    facts = {"check": CHECK, "command": ["python", "-m", "training"], "variables": ["HF_TOKEN", "NCCL_DEBUG"]}
+    facts = {"check": CHECK, "command": COMMAND, "variables": ["HF_TOKEN", "NCCL_DEBUG"]}
     Placement.objects.filter(attempt=run.run.attempt).update(facts=facts)
 
 
@@ -51,9 +52,9 @@ def test_it_says_what_made_the_weights_and_nothing_of_later(export: Export, worl
     (attempt,) = told.attempts
     assert (attempt.last_step, attempt.facts["world_size"]) == (2, 2)
     node = attempt.nodes[0]
-    assert (node.name, node.command, node.variables) == (
-        "alpha", ("python", "-m", "training"), ("HF_TOKEN", "NCCL_DEBUG")
-    )  # fmt: skip
+    assert (node.name, node.variables) == ("alpha", ("HF_TOKEN", "NCCL_DEBUG"))
+    assert node.commands == (tuple(COMMAND[:5]), tuple(COMMAND[5:]))
+    assert NodeFacts.model_validate({"rank": 0, "command": COMMAND}).commands == node.commands, "as it was told before"
     assert node.versions == {
         "python": "3.11.9", "torch": "2.13.0", "trl": "1.16.0", "cuda": "12.8", "nccl": "2.26", "driver": "570.86"
     }  # fmt: skip

@@ -14,6 +14,7 @@ import yaml
 
 from ..spec.job import ExportJob
 from ..spec.passport import Loss, Passport
+from ..spec.unused import unused
 from .handed import base_file
 
 HUB = re.compile(r"[\w][\w.-]*/[\w][\w.-]*")
@@ -134,10 +135,11 @@ def _trained(passport: Passport) -> Iterator[Row]:
 
 
 def _settings(recipe: Mapping[str, Any]) -> Iterator[Row]:
+    left_out = unused(recipe)
     for section in SETTINGS:
         for name, value in (recipe.get(section) or {}).items():
-            unused = "quantisation" in name and (recipe.get("method") or {}).get("kind") != "qlora"
-            if isinstance(value, bool | int | float | str) and len(str(value)) <= 80 and not unused:
+            said = isinstance(value, bool | int | float | str) and len(str(value)) <= 80
+            if said and f"{section}.{name}" not in left_out:
                 yield f"{section}.{name}", value
 
 
@@ -164,8 +166,10 @@ def _data(passport: Passport) -> Iterator[Row]:
     yield "format", found.format
     yield "rows", found.rows
     yield "rows to evaluate on", found.test_rows
-    for name in ("kept", "dropped", "untrained", "cut", "sequences", "tokens", "trained_tokens"):
-        yield name.replace("_", " "), found.trained.get(name)
+    for name in ("kept", "dropped", "untrained", "cut", "sequences"):
+        yield name, found.trained.get(name)
+    for name in ("tokens", "trained_tokens"):  # training may have seen some of them, or all several times
+        yield f"{name.replace('_', ' ')} in the data set", found.trained.get(name)
 
 
 def _proof(proof: Mapping[str, Any]) -> str:

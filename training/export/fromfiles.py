@@ -15,7 +15,7 @@ from ..spec import history
 from ..spec.events import BadLine, parse
 from ..spec.folder import JobFolder
 from ..spec.job import ExportJob, Job, TrainJob
-from ..spec.passport import AttemptFacts, CheckpointFacts, DataFacts, ModelFacts, NodeFacts, Passport
+from ..spec.passport import AttemptFacts, CheckpointFacts, DataFacts, ModelFacts, NodeFacts, Passport, commands
 from .manifest import manifests
 
 
@@ -101,7 +101,7 @@ def _node(path: Path) -> NodeFacts:
         job = Job.model_validate_json(Path(JobFolder(PurePosixPath(path)).job).read_bytes())
     except (OSError, ValidationError):
         return NodeFacts(rank=rank, name=path.name)
-    return NodeFacts(rank=rank, name=path.name, command=job.argv)
+    return NodeFacts(rank=rank, name=path.name, commands=commands(job.argv))
 
 
 def _dataset(trained: TrainJob | None, counts: dict[str, object]) -> DataFacts:

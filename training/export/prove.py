@@ -89,7 +89,8 @@ def _loaded(job: ExportJob, folder: Path, memory: int, sheet: Sheet) -> float | 
     before = _hashes(model)
     _load_checkpoint(model, Path(job.checkpoint))
     differ = [name for name, found in _hashes(model).items() if found != before[name]]
-    said = f"differ: {flat.listed(differ)}" if differ else f"every value of {len(before)} tensors is the checkpoint's"
+    count = len(before.keys() - model.all_tied_weights_keys.keys())  # as the files count them: a tied one once
+    said = f"differ: {flat.listed(differ)}" if differ else f"every value of {count} tensors is the checkpoint's"
     sheet.add("contents", not differ, said)
     difference = _compare(job, exported, logits(model), sheet, equal=not differ)
     _masters(job, folder, model, exported, memory, sheet)

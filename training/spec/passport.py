@@ -7,10 +7,10 @@ passport whenever it is written. It names people by their user name and secrets 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 NAME = "passport.json"
 GPU = ("name", "memory_total", "driver")
@@ -57,10 +57,19 @@ class NodeFacts(Part):
     rank: int
     name: str = ""
     processes: int | None = None
-    command: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = Field((), description="Argument lists, run one after the other.")
     variables: tuple[str, ...] = Field((), description="Names of what the ranks' environment was given; no values.")
     hardware: dict[str, Any] = Field(default_factory=dict)
     versions: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_was_two(cls, found: Any) -> Any:
+        """Read what was written down before, with both commands as one list."""
+        if isinstance(found, dict) and "command" in found:
+            found = {**found, "commands": commands(found["command"])}
+            del found["command"]
+        return found
 
 
 class AttemptFacts(Part):
@@ -137,6 +146,12 @@ class Passport(Part):
     checkpoint: CheckpointFacts
     asked_by: str = Field("", description="User name of who asked for the export.")
     export: ExportFacts | None = Field(None, description="Added on the node that wrote the folder.")
+
+
+def commands(argv: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the commands of a job's argument list: `tokenise RECIPE` becomes what stands behind it."""
+    end = next((at + 2 for at, word in enumerate(argv[:4]) if word == "tokenise"), len(argv))
+    return tuple(part for part in (tuple(argv[:end]), tuple(argv[end:])) if part)
 
 
 def hardware(check: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,8 +90,8 @@ def _name(node: NodeFacts) -> str:
 
 
 def _node(node: NodeFacts) -> Iterator[tuple[str, str]]:
-    if node.command:
-        yield "command", " ".join(node.command)
+    for number, command in enumerate(node.commands):
+        yield "then" if number else "command", " ".join(command)
     yield from _plain(node.hardware)
     yield from _plain(node.versions)
     if node.variables:

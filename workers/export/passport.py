@@ -15,6 +15,7 @@ from training.spec.passport import (
     NodeFacts,
     Passport,
     RunFacts,
+    commands,
     hardware,
     versions,
 )
@@ -99,7 +100,7 @@ def _node(placement: Placement) -> NodeFacts:
         rank=placement.rank,
         name=str(placement.slot.get("name", placement.node.name)),
         processes=placement.slot.get("processes"),
-        command=tuple(placement.facts.get("command", ())),
+        commands=commands(placement.facts.get("command", ())),
         variables=tuple(placement.facts.get("variables", ())),
         hardware=hardware(check),
         versions=versions(check),
