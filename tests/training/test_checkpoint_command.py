@@ -99,9 +99,9 @@ def test_a_changed_byte_is_found_where_every_byte_is_asked_for(root: Path) -> No
 def test_what_is_deleted_is_gone_and_its_bytes_are_told(root: Path, told: Any) -> None:
     there = removal.size(root / "checkpoint-2")
     assert there
-    answer = {"done": ["checkpoint-2"], "refused": [], "freed": there}
+    answer = {"done": ["checkpoint-2"], "absent": [], "refused": [], "freed": there}
     assert told("delete", root / "checkpoint-2") == answer
-    assert told("delete", root / "checkpoint-2") == answer | {"freed": 0}
+    assert told("delete", root / "checkpoint-2") == answer | {"absent": ["checkpoint-2"], "freed": 0}
     assert sorted(os.listdir(root)) == ["checkpoint-4", "checkpoint-6", "checkpoint-8"]
 
 
@@ -148,6 +148,43 @@ def test_one_that_is_not_there_can_not_be_pinned(root: Path, told: Any) -> None:
     (refusal,) = told("pin", root / "checkpoint-3")["refused"]
     assert (refusal["name"], refusal["reason"]) == ("checkpoint-3", "it is not there")
     assert not (root / "checkpoint-3").exists()
+
+
+def test_what_never_was_is_named_apart_from_what_was_deleted(root: Path, told: Any) -> None:
+    answer = told("delete", root / "checkpoint-2", root / "checkpoint-99")
+    assert (answer["done"], answer["absent"]) == (["checkpoint-2", "checkpoint-99"], ["checkpoint-99"])
+    assert told("delete", root / "checkpoint-2")["absent"] == ["checkpoint-2"]
+
+
+@pytest.mark.parametrize("way", ["checkpoint-2/../checkpoint-2", "../checkpoints/checkpoint-2", "link/checkpoint-2"])
+def test_however_its_path_is_written_all_of_it_goes(root: Path, told: Any, way: str) -> None:
+    (root / "link").symlink_to(root)
+    assert told("delete", f"{root}/{way}")["freed"] > 0
+    assert sorted(path.name for path in root.iterdir()) == ["checkpoint-4", "checkpoint-6", "checkpoint-8", "link"]
+
+
+def test_a_linked_checkpoint_stays_and_is_told(root: Path, told: Any, tmp_path: Path) -> None:
+    (root / "checkpoint-2").rename(tmp_path / "elsewhere")
+    (root / "checkpoint-2").symlink_to(tmp_path / "elsewhere")
+    answer = told("delete", root / "checkpoint-2")
+    assert ([one["reason"] for one in answer["refused"]], answer["done"]) == (["it is a link"], [])
+    assert removal.delete(root / "checkpoint-2") == 0, "a training that rotates goes on"
+    assert checkpoints.steps(root) == [2, 4, 6, 8]
+    (root / f"{removal.DELETED}checkpoint-2-00000000").symlink_to(tmp_path / "elsewhere")  # as it was left once
+    removal.delete(root / "checkpoint-2", whatever_keeps_it=True)  # a new one is about to be saved there
+    removal.delete(root / "checkpoint-2")
+    assert sorted(path.name for path in root.iterdir()) == ["checkpoint-4", "checkpoint-6", "checkpoint-8"]
+    assert (tmp_path / "elsewhere" / "manifest-0.json").is_file()
+
+
+def test_only_a_folder_can_be_listed(root: Path, told: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "file").touch()
+    for name, why in (("file", "is no folder"), ("nothing", "is not there")):
+        assert main(["list", str(root / name)]) == 1
+        assert why in capsys.readouterr().err
+    assert main(["list", str(root / "file"), "--if-there"]) == 1
+    capsys.readouterr()
+    assert told("list", root / "nothing", "--if-there") == {"checkpoints": []}
 
 
 @pytest.mark.parametrize("name", ["", "..", "exports", "checkpoint-2x", ".deleted-checkpoint-2"])

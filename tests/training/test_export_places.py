@@ -77,6 +77,12 @@ def test_a_read_only_disk_is_told_by_plan_and_export(tmp_path):
     assert "is on a read-only file system" in run.stdout
 
 
+@pytest.mark.root
+def test_a_file_system_that_takes_no_folder_is_named(tmp_path):
+    with pytest.raises(Refused, match=r"/proc/model\.partial can't be made"), place.working(Path("/proc/model")):
+        pass
+
+
 def own_folder(folder: Path) -> Path:
     (folder / "model.partial").mkdir()
     return folder / "model.partial"

@@ -206,6 +206,7 @@ def test_it_refuses_what_cannot_work(world: World, export: Export, bucket: Desti
     assert refusal(export, world) == "destination"
     assert refusal(export, world, bucket, folder="/models/x") == "path"
     assert refusal(export, world, bucket, name="../x") == "name"
+    assert refusal(export, world, folder="/models/x", name="mine") == "name"
     assert "folder" in refusal(export, world, folder="relative")
     assert "folder" in refusal(export, world, folder=str(export.folder.model))
     places.forget_secrets(bucket)

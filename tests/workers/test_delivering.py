@@ -267,6 +267,22 @@ def test_a_link_in_the_place_stays_and_is_named(world: World, export: Export) ->
     assert (world.folder / "models" / "prod").is_symlink()
 
 
+def test_a_link_where_it_would_work_is_refused_and_a_damaged_export_leaves_nothing(
+    world: World, export: Export
+) -> None:
+    destination = to_other(world)
+    folder = world.folder / "models" / usual_name(export)
+    (world.folder / "data").mkdir()
+    folder.with_name(f"{folder.name}.delivery").symlink_to(world.folder / "data")
+    linked = drive(world, deliver(export, world.user, destination), "done", "failed")
+    assert (linked.state, "is in the way" in linked.reason_text) == ("failed", True)
+    folder.with_name(f"{folder.name}.delivery").unlink()
+    flip(Path(export.folder.model) / "model-2.safetensors")
+    damaged = drive(world, deliver(export, world.user, destination), "done", "failed")
+    assert (damaged.reason, "model-2.safetensors" in damaged.reason_text) == ("data", True)
+    assert list((world.folder / "models").iterdir()) == []
+
+
 def test_to_a_bucket_with_a_secret_that_is_in_the_env_file_alone(
     world: World,
     export: Export,

@@ -75,7 +75,7 @@ def told(error: BaseException) -> tuple[Reason, str] | None:
     return _of_system(error) if isinstance(error, OSError) else None
 
 
-def _of_system(error: OSError) -> tuple[Reason, str] | None:
+def _of_system(error: OSError) -> tuple[Reason, str]:
     """Files alone come here: what a network says is turned into Failed where it is heard."""
     where = str(error.filename or "the file system")
     if error.errno in NO_SPACE:
@@ -88,5 +88,6 @@ def _of_system(error: OSError) -> tuple[Reason, str] | None:
     elif isinstance(error, FileNotFoundError):
         found = failed(Reason.DATA, where, "vanished meanwhile", "See what deletes it, and deliver again.")
     else:
-        return None
+        why = (error.strerror or str(error) or type(error).__name__).lower()
+        found = failed(Reason.DESTINATION, where, why, "See what is there, and deliver again.")
     return found.reason, scrub(str(replace(found.problem)))

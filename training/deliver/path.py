@@ -36,7 +36,7 @@ def send(source: Source, target: PathTarget, teller: Teller, *, replace: bool) -
         _forget(folder)
         return result
     with _working(folder) as work:
-        _fill(source, work / NEW, result, teller)
+        _fill_or_forget(source, folder, work, result, teller)
         result.replaced = folder.is_dir() and any(folder.iterdir())
         exchange(work / NEW, folder, work / OLD)
         _clear(work)
@@ -88,15 +88,20 @@ def _is_right(path: Path, file: File, on_bytes: Callable[[int], None]) -> bool:
 def _working(folder: Path) -> Iterator[Path]:
     """Give the locked working folder; it stays, for the next try, where the block ends badly."""
     work = folder.with_name(folder.name + WORKING)
-    if work.exists() and is_foreign(path.name for path in work.iterdir()):
+    if os.path.lexists(work) and (work.is_symlink() or not work.is_dir() or is_foreign(os.listdir(work))):
         raise Refused([refusals.in_the_way(str(folder))])
-    work.mkdir(exist_ok=True)
-    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        work.mkdir(exist_ok=True)
+    except FileNotFoundError:  # the folder around it was there a moment ago: /proc and its like take no folder
+        raise Failed(Reason.DESTINATION, refusals.takes_none(str(folder.parent))) from None
+    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _lock(lock, folder)
         (work / MARK).write_bytes(b"")  # a worker that thought the folder its own finds that it is not any more
         if folder.exists():  # or else it is all that there is of what was to be replaced
             shutil.rmtree(work / OLD, ignore_errors=True)
+        if (work / NEW).is_symlink():
+            (work / NEW).unlink()
         (work / NEW).mkdir(exist_ok=True)
         yield work
     finally:
@@ -125,6 +130,21 @@ def _clear(work: Path) -> None:
         if path.name != MARK:
             _remove(path)
     shutil.rmtree(work)
+
+
+def _fill_or_forget(source: Source, folder: Path, work: Path, result: Delivered, teller: Teller) -> None:
+    """Fill the folder; where the export itself is found damaged no later try can go on, and what has come is removed.
+
+    What had the place before stays, where a kill left it in the working folder alone.
+    """
+    try:
+        _fill(source, work / NEW, result, teller)
+    except Failed as error:
+        if error.reason == Reason.DATA:
+            shutil.rmtree(work / NEW)
+            if folder.exists() or not (work / OLD).exists():
+                _clear(work)
+        raise
 
 
 def _remove(path: Path) -> None:

@@ -110,6 +110,8 @@ def blocks(file: Any) -> Iterator[bytes]:
 
 def _proof(folder: Path) -> dict[str, Any]:
     path = folder / PROOF
+    if os.path.lexists(path) and not path.is_file():
+        raise refuse("source", f"{PROOF} is no file", AGAIN)
     try:
         if path.stat().st_size > LONGEST:
             raise refuse("source", f"{PROOF} is no proof: it is too long", AGAIN)
@@ -126,7 +128,7 @@ def _proof(folder: Path) -> dict[str, Any]:
 def _listed(proof: dict[str, Any]) -> list[File]:
     try:
         files = [File(str(f["name"]), int(f["size"]), str(f["sha256"])) for f in proof["files"]]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):  # of 1e400, which JSON reads as infinity
         raise refuse("source", f"{PROOF} names its files in no way that is known here", AGAIN) from None
     odd = [f.name for f in files if Path(f.name).name != f.name or f.name in ("", "..") or not f.name.isprintable()]
     if odd or not files:

@@ -19,7 +19,7 @@ from typing import Any
 from ..spec.folder import partial_name
 from ..spec.lint import Problem
 from . import record
-from .outcome import Denied, may_go_on, refuse
+from .outcome import Denied, may_go_on, reason_of, refuse
 
 LOCK = ".export.lock"
 OWN = (LOCK, record.NAME, f"{record.NAME}.tmp")  # never part of the result
@@ -95,7 +95,7 @@ def working(out: Path) -> Iterator[Work]:
     before `go_on`: a job that is refused earlier has no say in it.
     """
     check(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    _make(out.parent)
     folder = partial(out)
     lock = _lock(out, folder)
     work, keep = Work(out, folder), False
@@ -162,7 +162,7 @@ def _lock(out: Path, folder: Path) -> int:
     while True:
         refuse_existing(out)
         refuse_foreign(folder)
-        folder.mkdir(exist_ok=True)
+        _make(folder)
         with suppress(FileNotFoundError):  # the one before us has just ended and removed the folder
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -177,6 +177,17 @@ def _lock(out: Path, folder: Path) -> int:
             except FileNotFoundError:
                 pass
             os.close(lock)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder where there is none; what is not known to reason_of is told here as a place that can't be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if reason_of(error) is not None:
+            raise
+        why = f"{folder} can't be made: {(error.strerror or str(error)).lower()}"
+        raise refuse("out", why, "Choose another place.") from None
 
 
 def _remove(folder: Path) -> None:

@@ -60,8 +60,12 @@ def delete(folder: Path, *, whatever_keeps_it: bool = False) -> int:
     """Delete a checkpoint; from its first moment it no longer counts as one. Return the bytes that were freed.
 
     What an earlier call left half deleted goes as well. One that was pinned or held until the last moment stays: it
-    gets its name back, be it from a call beside this one or from the next after one that was killed.
+    gets its name back, be it from a call beside this one or from the next after one that was killed. A link stays.
     """
+    if folder.is_symlink():  # what it points to is a person's own affair; only where a new one comes its name is needed
+        if whatever_keeps_it:
+            folder.unlink(missing_ok=True)
+        return 0
     doomed = folder.with_name(f"{DELETED}{folder.name}-{uuid.uuid4().hex[:8]}")
     with suppress(FileNotFoundError):  # another one has it
         os.replace(folder, doomed)
@@ -70,7 +74,9 @@ def delete(folder: Path, *, whatever_keeps_it: bool = False) -> int:
     give_back(folder.parent)
     freed = 0
     for rest in (folder.with_name(f"{DELETED}{folder.name}"), *folder.parent.glob(f"{DELETED}{folder.name}-*")):
-        if not (pinned(rest) or holds(rest)):
+        if rest.is_symlink():
+            rest.unlink(missing_ok=True)
+        elif not (pinned(rest) or holds(rest)):
             freed += size(rest)
             shutil.rmtree(rest, onerror=_unless_gone)
     return freed

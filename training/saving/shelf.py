@@ -93,7 +93,7 @@ def unpin(folder: Path) -> Refusal | None:
 
 
 def delete(folders: Iterable[Path], *, ended: bool = False) -> tuple[int, list[str], list[Refusal]]:
-    """Delete what nothing keeps; return the bytes freed, the names that are gone, and the refusals.
+    """Delete what nothing keeps; return the bytes freed, the names that are gone (or never were), and the refusals.
 
     `ended`: the caller knows that training is over on all nodes, so that even the newest may go.
     """
@@ -111,6 +111,8 @@ def delete(folders: Iterable[Path], *, ended: bool = False) -> tuple[int, list[s
 
 
 def _kept(folder: Path, *, ended: bool) -> Refusal | None:
+    if folder.is_symlink():
+        return Refusal(folder.name, "it is a link", "Delete what it points to, then the link, by hand.")
     if removal.pinned(folder):
         return Refusal(folder.name, "it is pinned", "Unpin it first.")
     if held := removal.holds(folder):

@@ -26,7 +26,8 @@ def by_id(rows: QuerySet[M], key: int, what: str) -> M:
     found = rows.filter(pk=key).first()
     if found is None:
         of_run = what in ("export", "checkpoint")
-        fix = f"GET the run shows its {what}s." if of_run else f"GET the list of {what}s shows what there is."
+        many = "deliveries" if what == "delivery" else f"{what}s"
+        fix = f"GET the run shows its {many}." if of_run else f"GET the list of {many} shows what there is."
         raise Stop(404, "id", f"there is no {what} {str(key)[:30]}", fix)
     return found
 

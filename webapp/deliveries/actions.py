@@ -92,6 +92,8 @@ def _where(export: Export, user: User, destination: Destination | None, folder: 
         return _at_destination(export, destination, name)
     if not folder:
         raise Refused([Problem("destination", "none is chosen", "Choose one, or give a folder.")])
+    if name:
+        raise Refused([Problem("name", "a path is given, and its last part is the name", "Leave name out.")])
     if not user.is_staff:
         raise Refused([Problem("path", "only staff may name a folder", "Choose a destination; staff can add one.")])
     target = parse_target({"kind": "path", "folder": folder})

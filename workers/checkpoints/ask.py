@@ -53,7 +53,7 @@ def ask(checkpoint: Checkpoint, copy: CheckpointCopy, word: str = "", *more: str
         for name in without:
             await host.remove(str(folder / name))
         done = await _command(member, host, [word, str(folder), *more]) if word else {}
-        listed = await _command(member, host, ["list", str(root)])
+        listed = await _command(member, host, ["list", str(root), "--if-there"])
         return found(member, folder.name, listed, done)
 
     answer = group.on_each([member], one)[member.rank]

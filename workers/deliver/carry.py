@@ -132,7 +132,11 @@ async def _fill(carry: Carry) -> None:
         await carry.taker.put_text(path, sums_of(carry.files))
     else:
         blocks = carry.giver.read_range(f"{carry.source}/{file.name}")
-        await remote.receive(carry.taker, path, file, carry.telling.counted(blocks, before))
+        try:
+            await remote.receive(carry.taker, path, file, carry.telling.counted(blocks, before))
+        except End:  # no later try can go on from what has come
+            await remote.forget(carry.taker, carry.folder)
+            raise
     if not await remote.is_whole(carry.taker, path, file):
         raise remote.refusal(carry.taker, refusals.read_back(file.name))
     carry.fate[file.name] = "sent"

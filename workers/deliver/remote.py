@@ -46,7 +46,8 @@ async def check_place(host: Host, folder: str) -> None:
     found = await host.run(["stat", "-c", "%f", "--", folder])
     if found.code == 0 and not stat.S_ISDIR(int(found.out, 16)):
         raise refusal(host, refusals.no_folder(folder))
-    if is_foreign(await host.names(work_of(folder))):
+    work = await host.run(["stat", "-c", "%f", "--", work_of(folder)])
+    if work.code == 0 and (not stat.S_ISDIR(int(work.out, 16)) or is_foreign(await host.names(work_of(folder)))):
         raise refusal(host, refusals.in_the_way(folder))
 
 
@@ -121,6 +122,14 @@ async def clear(host: Host, folder: str) -> bool:
     await _remove(host, [f"{work}/{name}" for name in await host.names(work) if name != MARK])
     await _remove(host, [work])
     return replaced
+
+
+async def forget(host: Host, folder: str) -> None:
+    """Remove what has come of an export that is damaged; what had the place before stays where it lies here alone."""
+    work = work_of(folder)
+    await _remove(host, [f"{work}/{NEW}"])
+    if await host.exists(folder) or not await host.exists(f"{work}/{OLD}"):
+        await clear(host, folder)
 
 
 async def _remove(host: Host, paths: Sequence[str]) -> None:

@@ -116,18 +116,39 @@ def test_a_file_changed_since_its_proof_is_refused_and_nothing_gets_the_name(
     code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
     assert (code, finished["reason"]) == (1, "data")
     assert weights.name in finished["text"]
-    assert not (tmp_path / "copy").exists()
+    assert not list(tmp_path.glob("copy*")), "no later try can go on from what has come, so it does not stay"
 
 
-@pytest.mark.parametrize(
-    "proof", ["", "[]", '{"files": [{"name": "../x", "size": 1, "sha256": "0"}]}', '{"files": []}']
-)
+def test_a_damaged_export_never_costs_what_had_the_place_before(export: Path, tmp_path: Path) -> None:
+    """A kill between the two renames has left it in the working folder alone."""
+    old = tmp_path / "copy.delivery" / "old"
+    old.mkdir(parents=True)
+    (old / "weights.bin").write_text("the only one")
+    (old.parent / "of-shardboard").touch()
+    flip(export / "model-00001-of-00002.safetensors")
+    assert deliver(tmp_path, export, to(tmp_path / "copy"))[1]["reason"] == "data"
+    assert (old / "weights.bin").read_text() == "the only one"
+    assert names(old.parent) == {"of-shardboard", "old"}
+
+
+NO_PROOFS = [
+    "",
+    "[]",
+    '{"files": [{"name": "../x", "size": 1, "sha256": "0"}]}',
+    '{"files": [{"name": "x", "size": 1e400, "sha256": "0"}]}',
+    '{"files": []}',
+]
+
+
+@pytest.mark.parametrize("proof", NO_PROOFS)
 def test_what_is_no_proof_is_refused(export: Path, tmp_path: Path, proof: str) -> None:
     (export / "proof.json").write_text(proof)
     code, finished = deliver(tmp_path, export, to(tmp_path / "copy"))
     assert (code, finished["reason"]) == (1, "configuration")
     (export / "proof.json").unlink()
     assert "Only an export that is proven is delivered" in deliver(tmp_path, export, to(tmp_path / "copy"))[1]["text"]
+    (export / "proof.json").mkdir()
+    assert "proof.json is no file" in deliver(tmp_path, export, to(tmp_path / "copy"))[1]["text"]
 
 
 def test_a_file_beside_the_proofs_is_named_and_left(export: Path, tmp_path: Path) -> None:
@@ -137,7 +158,10 @@ def test_a_file_beside_the_proofs_is_named_and_left(export: Path, tmp_path: Path
     assert any("notes.txt" in e.data["text"] for e in events(tmp_path) if e.kind == "warning")
 
 
-@pytest.mark.parametrize("way", ["no folder above", "a file", "a link", "not ours", "inside by a link"])
+BAD = ["no folder above", "a file", "a link", "not ours", "our place a link", "our place a file", "inside by a link"]
+
+
+@pytest.mark.parametrize("way", BAD)
 def test_bad_places_are_refused_before_anything_is_written(export: Path, tmp_path: Path, way: str) -> None:
     folder = tmp_path / "models" / "copy"
     if way != "no folder above":
@@ -149,6 +173,11 @@ def test_bad_places_are_refused_before_anything_is_written(export: Path, tmp_pat
     elif way == "not ours":
         (tmp_path / "models" / "copy.delivery").mkdir()
         (tmp_path / "models" / "copy.delivery" / "x").touch()
+    elif way == "our place a link":
+        (tmp_path / "data").mkdir()
+        (tmp_path / "models" / "copy.delivery").symlink_to(tmp_path / "data")
+    elif way == "our place a file":
+        (tmp_path / "models" / "copy.delivery").touch()
     elif way == "inside by a link":
         folder.parent.rmdir()
         folder.parent.symlink_to(export)
@@ -157,6 +186,13 @@ def test_bad_places_are_refused_before_anything_is_written(export: Path, tmp_pat
     assert (code, finished["reason"]) == (1, "configuration")
     assert finished["text"].startswith("target.folder: ")
     assert sorted(p for p in tmp_path.rglob("*") if p.name != "events.jsonl") == before
+
+
+@pytest.mark.root
+def test_a_file_system_that_takes_no_folder_is_named(export: Path, tmp_path: Path) -> None:
+    code, finished = deliver(tmp_path, export, to(Path("/proc/no-such-model")))
+    assert (code, finished["reason"]) == (1, "destination")
+    assert "no folder can be made in /proc" in finished["text"]
 
 
 def test_a_second_delivery_to_the_same_folder_is_refused(export: Path, tmp_path: Path) -> None:

@@ -20,6 +20,10 @@ def in_the_way(folder: str) -> Problem:
     return Problem(FIELD, f"{folder}{WORKING} is in the way and no delivery made it", "Move or delete it.")
 
 
+def takes_none(parent: str) -> Problem:
+    return Problem(FIELD, f"no folder can be made in {parent}", "Choose a folder on a disk.")
+
+
 def other_content(folder: str) -> Problem:
     fix = "Choose another folder or name, or let it be replaced (replace: true)."
     return Problem(FIELD, f"{folder} is there and holds other content", fix)
