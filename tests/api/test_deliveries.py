@@ -61,5 +61,5 @@ def test_it_refuses_with_the_field(call: Caller, world: World, export: Export, b
     refused(call.post("/exports/99/deliveries", {"destination": "bucket"}), 404, "id")
     missing = call.get("/deliveries/99")
     refused(missing, 404, "id")
-    assert "the list of deliveries" in missing.json()["problems"][0]["fix"]
+    assert "GET the export's deliveries" in missing.json()["problems"][0]["fix"]
     assert not Delivery.objects.exists()

@@ -19,15 +19,19 @@ from .problems import Stop
 
 Ref = Annotated[StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=200)], Field(description="Name or id.")]
 M = TypeVar("M", bound=Model)
+WHERE = {
+    "export": "GET the run shows its exports.",
+    "checkpoint": "GET the run shows its checkpoints.",
+    "trial": "GET the run's trials shows what there is.",
+    "delivery": "GET the export's deliveries shows what there is.",
+}
 
 
 def by_id(rows: QuerySet[M], key: int, what: str) -> M:
     """Return the row of an address."""
     found = rows.filter(pk=key).first()
     if found is None:
-        of_run = what in ("export", "checkpoint")
-        many = "deliveries" if what == "delivery" else f"{what}s"
-        fix = f"GET the run shows its {many}." if of_run else f"GET the list of {many} shows what there is."
+        fix = WHERE.get(what, f"GET the list of {what}s shows what there is.")
         raise Stop(404, "id", f"there is no {what} {str(key)[:30]}", fix)
     return found
 
