@@ -158,6 +158,16 @@ def test_one_that_its_node_stopped_goes_on_by_itself(world: World, feed: Feed) -
     assert (again.state, again.start, again.retried) == ("queued", 2, 1)
 
 
+def test_what_a_failed_one_left_can_be_discarded(page: Client, world: World, feed: Feed) -> None:
+    export = exporting(world, feed, PLAN, *ON_THE_WAY, ExportState.FAILED)
+    assert 'data-testid="discard"' not in body(page, f"/exports/{export.pk}/"), "nothing of it was ever there"
+    begun(export)
+    assert 'data-testid="discard"' in body(page, f"/exports/{export.pk}/")
+    page.post(f"/exports/{export.pk}/cancel")
+    export.refresh_from_db()
+    assert (export.state, export.cancel_asked_at is not None, export.start) == ("queued", True, 1)
+
+
 def test_it_is_cancelled_once(page: Client, world: World, feed: Feed) -> None:
     export = exporting(world, feed, PLAN, *ON_THE_WAY)
     assert page.post(f"/exports/{export.pk}/cancel").url == f"/exports/{export.pk}/"  # type: ignore[attr-defined]

@@ -51,6 +51,8 @@ def test_one_that_is_killed_goes_on_in_its_folder(world: World, trained: Run, mo
     monkeypatch.setattr(actions.begin, "FIRST_DELAY", timedelta(0))
     by_itself_twice(world, trained)
     then_by_hand(world, trained)
+    discarded_it_leaves_nothing(world, trained)
+    lost_with_its_checkpoint_it_leaves_nothing(world, trained)
     assert holds(world) == 0
     assert not world.supervisors()
     assert not Stream.objects.filter(closed_at=None).exists()
@@ -87,16 +89,43 @@ def by_itself_twice(world: World, trained: Run) -> None:
 
 
 def then_by_hand(world: World, trained: Run) -> None:
-    world.behave(kills=1)
-    export = actions.export(trained, world.user)
-    Export.objects.filter(pk=export.pk).update(retried=actions.exports.RETRIES)
-    drive(world, trained, export, "failed")
+    export = failed(world, trained)
     assert (export.reason, export.start) == ("killed_by_host", 1)
     assert actions.retry(export) is None, "it was tried often enough"
     assert (partial(export).exists(), export.kept) == (True, 1), "for it to go on from"
     actions.go_on(export, "ada")
     drive(world, trained, export, "ready")
     assert (export.start, export.retried, export.bytes) == (2, 0, 2)
+
+
+def failed(world: World, trained: Run) -> Export:
+    """Return one that left something to go on from, and was tried often enough."""
+    world.behave(kills=1)
+    export = actions.export(trained, world.user)
+    Export.objects.filter(pk=export.pk).update(retried=actions.exports.RETRIES)
+    return drive(world, trained, export, "failed")
+
+
+def discarded_it_leaves_nothing(world: World, trained: Run) -> None:
+    export = failed(world, trained)
+    before = starts(world)
+    actions.cancel(export, "ada")
+    drive(world, trained, export, "cancelled")
+    assert (partial(export).exists(), export.kept, starts(world)) == (False, 0, before)
+
+
+def lost_with_its_checkpoint_it_leaves_nothing(world: World, trained: Run) -> None:
+    """Training rotated it away before somebody said that it shall go on."""
+    export = failed(world, trained)
+    assert partial(export).exists()
+    parts = [path for node in world.nodes for path in Path(node.scratch).rglob("checkpoint-4")]
+    for path in parts:
+        path.rename(path.with_name("away"))
+    actions.go_on(export, "ada")
+    drive(world, trained, export, "failed")
+    assert (export.reason, partial(export).exists(), export.kept) == ("data", False, 0)
+    for path in parts:
+        path.with_name("away").rename(path)
 
 
 def made_while_its_node_was_out_of_reach(world: World, trained: Run) -> None:

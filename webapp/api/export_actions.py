@@ -61,7 +61,10 @@ def start_export(request: HttpRequest, export_id: int) -> ExportOut:
 
 @router.post("/exports/{int:export_id}/cancel", response=ExportOut, operation_id="cancel_export")
 def cancel_export(request: HttpRequest, export_id: int) -> ExportOut:
-    """Ask for its end: `cancelled` once nothing of it runs on its node any more. What it has written is removed."""
+    """Ask for its end: `cancelled` once nothing of it runs on its node any more. What it has written is removed.
+
+    A failed one is discarded so: what it has kept for a resume is removed.
+    """
     actions.cancel(_export(export_id), actor_of(request))
     return ExportOut.of(_export(export_id), request)
 

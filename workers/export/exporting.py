@@ -16,7 +16,7 @@ from training.spec.plan import NodePlan, plan_export
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Host
 from webapp.runs import actions, expected, journal, lifecycle
-from webapp.runs.models import Export, Run
+from webapp.runs.models import Checkpoint, Export, Run
 from webapp.runs.states import ExportState
 
 from ..end.ending import End
@@ -27,6 +27,7 @@ from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
 from . import hold, leftovers, passport, planning
 
 BETWEEN_TURNS = 2.0  # seconds, while the node is asked about another export
+HOPELESS = {Reason.DATA, Reason.CHECKPOINT}  # what it is made from is gone, or not what was saved
 STOPPED_THERE = "it was stopped on its node, and not from here: the node may have been going down"
 WAITS_FOR = timedelta(minutes=20)  # a plan that nobody starts
 NEVER_STARTED = "planned, and not started"
@@ -158,14 +159,14 @@ class Exporting(Work[Export]):
         if job.node is not None and not job.waits:
             hold.take_away(job, shards.source_of(job.checkpoint))
 
-    def let_go(self, job: Export) -> None:
-        if job.node is None or job.waits or not job.was_begun:
+    def let_go(self, job: Export, reason: Reason | None) -> None:
+        """What it has written stays only where it can be gone on from."""
+        if reason is None or job.node is None or job.waits or not job.was_begun:
             return
-        if job.cancel_asked_at:
+        if job.cancel_asked_at or reason in HOPELESS or not Checkpoint.objects.usable().filter(pk=job.checkpoint.pk):
             leftovers.remove(job, member_of(job))
-        elif not job.files:
-            job.kept = leftovers.measure(job, member_of(job))
-            job.save(update_fields=["kept"])
+        job.kept = leftovers.measure(job, member_of(job))
+        job.save(update_fields=["kept"])
 
     def after_failure(self, job: Export) -> None:
         """One whose job died goes on by itself; what it left on the node is not made again."""

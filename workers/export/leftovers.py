@@ -1,4 +1,4 @@
-"""What a cancelled export was writing goes; what another one leaves stays, for it to go on from, and is measured."""
+"""What a cancelled export has written goes, and what nothing can go on from; what another leaves is measured."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LARGEST = 2**53  # bytes that a node may claim of a file
 
 
 def remove(export: Export, member: Member) -> None:
-    """Remove the unfinished folder; where the node can't be reached the journal says that it stays."""
+    """Remove what it has written; where the node can't be reached the journal says that it stays."""
     model = member.folder.model
 
     async def one(member: Member, host: Host) -> str:
-        return await host.check(["rm", "-rf", "--", str(model.with_name(partial_name(model.name)))])
+        return await host.check(["rm", "-rf", "--", str(model.with_name(partial_name(model.name))), str(model)])
 
     for error in group.errors(group.on_each([member], one)):
         with transaction.atomic():
-            journal.warn(export.attempt, f"the unfinished files of export {export.pk} stay on the node: {error}")
+            journal.warn(export.attempt, f"what export {export.pk} has written stays on the node: {error}")
 
 
 def measure(export: Export, member: Member) -> int | None:

@@ -58,8 +58,8 @@ class Work(Generic[J]):
         """Return why the ended job counts as failed; None where it has done what it was for."""
         raise NotImplementedError
 
-    def let_go(self, job: J) -> None:
-        """See to what lies on the node: the job has ended, however that came."""
+    def let_go(self, job: J, reason: Reason | None) -> None:
+        """See to what lies on the node: the job has ended for `reason`, None: it has done what it was for."""
 
     def is_tried_again(self, job: J, reason: Reason) -> bool:
         """Tell whether `after_failure` is going to try once more where the job fails for `reason`."""
@@ -144,14 +144,20 @@ class Work(Generic[J]):
         if end is not None and not job.cancel_asked_at:
             self._failed(job, end.reason, end.text)
             return None
-        self._leave(job)
+        self._leave(job, Reason.STOPPED if end else None)
         if end is None:
-            if job.state == job.STATES.preparing:  # whoever started it died before saying so
-                lifecycle.move_job(job, job.STATES.running)
-            lifecycle.move_job(job, job.STATES.done, reason=Reason.COMPLETED)
+            self._done(job)
         else:
             lifecycle.move_job(job, job.STATES.cancelled, reason=Reason.STOPPED, text=self.cancelled(job))
         return None
+
+    def _done(self, job: J) -> None:
+        """Whoever started it may have died before saying so, and whoever wants it away found it done after all."""
+        states = job.STATES
+        for before, after in ((states.queued, states.preparing), (states.preparing, states.running)):
+            if job.state == before:
+                lifecycle.move_job(job, after)
+        lifecycle.move_job(job, states.done, reason=Reason.COMPLETED)
 
     def fail(self, job: J, reason: Reason, text: str) -> None:
         """End the job; what was started of it is ended where the node can be reached."""
@@ -165,7 +171,7 @@ class Work(Generic[J]):
     def _failed(self, job: J, reason: Reason, text: str) -> None:
         """What it holds is let go before it counts as failed, and not between two tries."""
         again = self.is_tried_again(job, reason)
-        self._leave(job, holding=again)
+        self._leave(job, reason, holding=again)
         with transaction.atomic():  # a failed job is tried again, or will never be: also where we are killed here
             if lifecycle.move_job(job, job.STATES.failed, reason=reason, text=text):
                 self.after_failure(job)
@@ -173,11 +179,11 @@ class Work(Generic[J]):
         if again and job.has_ended:
             self.release(job)
 
-    def _leave(self, job: J, *, holding: bool = False) -> None:
+    def _leave(self, job: J, reason: Reason | None, *, holding: bool = False) -> None:
         streams.close(streams.of_job(job))
         if job.was_begun:
             leavings.take_away_env(job, member_of(job))
-        self.let_go(job)
+        self.let_go(job, reason)
         if not holding:
             self.release(job)
 

@@ -21,9 +21,14 @@ def let_go(job: NodeJob) -> None:
 
 @transaction.atomic
 def cancel(job: NodeJob, actor: str) -> None:
-    """Have `job` ended; it is `cancelled` once nothing of it is left on its node. Asking again changes nothing."""
+    """Have `job` ended; it is `cancelled` once nothing of it is left on its node. Asking again changes nothing.
+
+    So is a failed one that has left something there for its next start: that is discarded.
+    """
     lifecycle.lock(job.attempt.run_id)
     job.refresh_from_db()
+    if job.leaves_something:
+        lifecycle.move_job(job, job.STATES.queued)
     if job.has_ended:
         why = f"{job.KIND} {job.pk} has ended: it is {job.state}"
         raise Refused([Problem("state", why, "There is nothing to cancel.")])

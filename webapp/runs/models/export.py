@@ -65,6 +65,10 @@ class Export(NodeJob):
     def attempt(self) -> Attempt:
         return self.checkpoint.attempt
 
+    @property
+    def leaves_something(self) -> bool:
+        return self.state == self.STATES.failed and self.was_begun
+
     def starting(self) -> dict[str, object]:
         return {"running_at": timezone.now()}
 

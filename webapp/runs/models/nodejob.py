@@ -76,6 +76,11 @@ class NodeJob(models.Model):
         """Whether anything of it may ever have been put on its node: the rows of its streams come first."""
         return Stream.objects.filter(job_kind=self.KIND, job_id=self.pk).exists()
 
+    @property
+    def leaves_something(self) -> bool:
+        """Whether it has ended, and may have left on its node what cancelling it removes."""
+        return False
+
     def starting(self) -> dict[str, object]:
         """Return the columns that say when the job was started; stored together with its state."""
         return {}
