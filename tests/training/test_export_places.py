@@ -146,3 +146,29 @@ def test_a_job_that_is_refused_leaves_what_a_killed_export_has_written(tmp_path)
 )
 def test_what_the_system_denies_has_a_reason_and_a_way_out(error, reason, said):
     assert (reason_of(error), said in words(error)) == (reason, True), words(error)
+
+
+THREADS = """
+import resource, threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from training.export.narrow import narrow
+
+def size():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
+
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, resource.RLIM_INFINITY))
+narrow()
+before = size()
+pools = [ThreadPoolExecutor(1) for _ in range(8)]
+for pool in pools:
+    pool.submit(lambda: [bytearray(1000) for _ in range(1000)]).result()
+print(size() - before)
+"""
+
+
+@pytest.mark.parametrize(("limit", "narrow"), [("1 << 40", True), ("resource.RLIM_INFINITY", False)])
+def test_under_a_limit_on_the_address_space_threads_reserve_little_of_it(limit, narrow):
+    code = THREADS.format(limit=limit)
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (int(run.stdout) < 100e6) == narrow, run.stdout

@@ -24,6 +24,7 @@ from ..spec.job import ExportJob
 from ..spec.passport import Passport
 from . import manifest, place
 from .meter import Meter
+from .narrow import narrow
 from .opened import Opened, open_checkpoint
 from .outcome import Damaged, Failure, reason_of, words
 from .place import Written
@@ -40,6 +41,7 @@ def main(argv: list[str]) -> int:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, _stop)
+    narrow()
     return run(job)
 
 
