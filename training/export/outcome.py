@@ -61,9 +61,7 @@ def words(error: BaseException) -> str:
     file = getattr(error, "filename", None)
     where = f"{file}: " if file else ""
     if _no_space(error):
-        return (
-            f"{where}the disk filled up meanwhile. Free space there, and start it again: it goes on."
-        )
+        return f"{where}the disk filled up meanwhile. Free space there, and start it again: it goes on."
     if isinstance(error, OSError) and error.errno in DENIED:
         return f"{where}{os.strerror(error.errno).lower()}. Let this user read and write there."
     if _no_memory(error):
