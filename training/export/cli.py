@@ -90,15 +90,17 @@ def export(job: ExportJob, journal: Journal) -> None:
 
 
 def _export(job: ExportJob, opened: Opened, work: place.Work, journal: Journal) -> dict[str, Any]:
-    asked = fingerprint(job, opened.files.identity)
     # torch and transformers take seconds to import: a checkpoint that is not whole is told before
     with opened.files.ahead():
         from .assemble import Assembly
         from .blueprint import load_config
         from .numbers import settled
         from .papers import read
+        from .pinned import pinned
 
-        job = settled(job, load_config(job))
+        config = load_config(job)
+        asked = fingerprint(job, opened.files.identity)
+        job = settled(pinned(job), config)
         assembly, known = Assembly(job, opened), read(job)
     durable = work.go_on(asked)  # not before: a job that is refused leaves alone what another one has written
     there = sum(done.size for done in durable.values())

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..spec.folder import EXPORT_RECORD
 from ..spec.job import ExportJob
+from .pinned import commit
 
 NAME = EXPORT_RECORD
 FORMAT = 1  # of what is written from the same input; raised where that changes
@@ -83,14 +84,18 @@ class Ledger:
 
 
 def fingerprint(job: ExportJob, sources: Mapping[str, Any]) -> str:
-    """Return the same for two starts that have to give the same bytes. `sources`: what tells the shards' contents."""
+    """Return the same for two starts that have to give the same bytes. `sources`: what tells the shards' contents.
+
+    Of a hub's model the commit counts that is here now: its config has to be read before, which may fetch a newer one.
+    """
     asked = job.model_dump(mode="json", exclude={"events", "out"})
-    facts = [FORMAT, asked, sources, _files(Path(job.model)), {name: version(name) for name in PACKAGES}]
+    base = commit(job) or _files(Path(job.model))
+    facts = [FORMAT, asked, sources, base, {name: version(name) for name in PACKAGES}]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _files(model: Path) -> list[Any]:
-    """Return name, size and time of the base model's files; nothing for a hub's id: its files don't change."""
+    """Return name, size and time of the base model's files; nothing where it is no folder."""
     if not model.is_dir():
         return []
     return [[p.name, p.stat().st_size, p.stat().st_mtime_ns] for p in sorted(model.iterdir()) if p.is_file()]
