@@ -35,6 +35,8 @@ class Cache:
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharded_checkpoints: Path) -> Cache:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     return Cache(tmp_path / "hub", sharded_checkpoints / "untied" / "base")
 
 
