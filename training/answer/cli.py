@@ -14,11 +14,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from ..journal import Journal
 from ..spec.answer import AnswerJob, Asked, Prompt, Sampling
 from ..spec.faults import Reason
+from ..spec.jobfile import read_job
 from ..spec.lint import Refused
 from .course import Course
 from .limits import Guard, Limits
@@ -31,8 +30,8 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     path = options.job
     try:
-        job = AnswerJob.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+        job = read_job(AnswerJob, path.read_bytes())
+    except (OSError, Refused) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
     os.nice(job.nice)

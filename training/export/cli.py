@@ -15,12 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from pydantic import ValidationError
-
 from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.job import ExportJob
+from ..spec.jobfile import read_job
+from ..spec.lint import Refused
 from ..spec.passport import Passport
 from . import manifest, place
 from .meter import Meter
@@ -36,8 +36,8 @@ def main(argv: list[str]) -> int:
     """Run the export that the file argv[0] describes."""
     path = _parser().parse_args(argv).job
     try:
-        job = ExportJob.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+        job = read_job(ExportJob, path.read_bytes())
+    except (OSError, Refused) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, _stop)

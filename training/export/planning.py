@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from ..spec.exportplan import ExportPlan, Finding, Rates, Seconds
 from ..spec.faults import Reason
 from ..spec.job import ExportJob, PlanJob
+from ..spec.jobfile import read_job
 from ..spec.lint import Problem, Refused
 from . import foresee, place
 from .outcome import reason_of
@@ -33,7 +32,7 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     try:
         asked = _asked(options.job)
-    except (OSError, ValidationError) as error:
+    except (OSError, Refused) as error:
         print(f"{options.job}: {error}", file=sys.stderr)
         return 2
     os.environ.update(asked.env)
@@ -44,8 +43,8 @@ def main(argv: list[str]) -> int:
 
 def _asked(path: Path) -> PlanJob:
     if str(path) == "-":
-        return PlanJob.model_validate_json(sys.stdin.buffer.read())
-    return PlanJob(job=ExportJob.model_validate_json(path.read_bytes()))
+        return read_job(PlanJob, sys.stdin.buffer.read())
+    return PlanJob(job=read_job(ExportJob, path.read_bytes()))
 
 
 def _parser() -> argparse.ArgumentParser:

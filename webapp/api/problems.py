@@ -12,6 +12,7 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import HttpError, ValidationError
 
+from training.spec.jobfile import words
 from training.spec.lint import Problem, Refused
 from webapp.runs.downloads import CannotSend
 
@@ -85,12 +86,12 @@ def _of_field(error: dict[str, Any]) -> Problem:
     """`loc` begins with body, query, path, form or file, and for a body with the parameter's name."""
     where, *rest = [str(part) for part in error["loc"]]
     field = ".".join(rest[1:] if where == "body" and len(rest) > 1 else rest) or where
-    reason = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         return Problem(field, "unknown field", f"Leave it out; {DOCS} lists the fields.")
     if error["type"] == "missing":
         return Problem(field, "it is missing", f"Give it; {DOCS} lists the fields.")
-    return Problem(field, reason, f"Change the value; {DOCS} says what fits.")
+    reason, fix = words(error)
+    return Problem(field, reason, fix or f"Change the value; {DOCS} says what fits.")
 
 
 def _of_http(request: HttpRequest, error: HttpError) -> HttpResponse:
