@@ -62,9 +62,9 @@ def test_a_data_set_is_its_newest_version_unless_one_is_named(call: Caller, worl
         ({"recipe": {"optimisation": 3}}, "optimisation", "dictionary"),
         ({"recipe": {"data": {"format": "text"}}}, "dataset", "messages"),
         ({"recipe": {"fsdp": {"version": 1}}}, "fsdp.version", "GPU"),
-        ({"recipe": 3}, "recipe", "dictionary"),
+        ({"recipe": 3}, "recipe", "should be an object"),
         ({"extra": 1}, "extra", "unknown field"),
-        ({"launch": "perhaps"}, "launch", "boolean"),
+        ({"launch": "perhaps"}, "launch", "true or false"),
     ],
 )
 def test_it_refuses(call: Caller, world: World, changes: dict[str, Any], field: str, reason: str) -> None:

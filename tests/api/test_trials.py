@@ -41,7 +41,7 @@ def test_it_works(world: World, call: Caller, ready: Export) -> None:
 
 def test_it_rejects(world: World, call: Caller, ready: Export) -> None:
     path, good = f"/runs/{ready.run.pk}/trials", {"prompts": [{"text": "hi"}], "models": ["base"]}
-    assert "at least 1 item" in refused(call.post(path, good | {"models": []}), 422, "models")
+    assert "at least 1 needed, 0 given" in refused(call.post(path, good | {"models": []}), 422, "models")
     assert "no export '77'" in refused(call.post(path, good | {"models": [77]}), 422, "models")
     assert "either" in refused(call.post(path, good | {"prompts": [{}]}), 422, "prompts.1")
     assert refused(call.post(path, good | {"max_new_tokens": 2000}), 422, "max_new_tokens")

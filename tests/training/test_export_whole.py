@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,16 @@ KNOWN = Passport(
 
 
 @pytest.fixture(scope="module")
-def tied(export_job, tmp_path_factory):
-    """An export in bfloat16 in as many files as the smallest limit makes."""
+def said(tmp_path_factory):
+    return tmp_path_factory.mktemp("said") / "said"
+
+
+@pytest.fixture(scope="module")
+def tied(export_job, tmp_path_factory, said):
+    """An export in bfloat16 in as many files as the smallest limit makes; what it prints is in `said`."""
     job = export_job(tmp_path_factory.mktemp("tied"), "tied", dtype="bfloat16")
-    assert cli.run(job) == 0
+    with said.open("w") as out, redirect_stdout(out), redirect_stderr(out):
+        assert cli.run(job) == 0
     return job
 
 
@@ -74,6 +81,13 @@ def untied(export_job, tmp_path_factory):
     )
     assert cli.run(job) == 0
     return job
+
+
+def test_it_says_what_came_of_it(tied, said):
+    size = sum(path.stat().st_size for path in Path(tied.out).iterdir())
+    count = len(list(Path(tied.out).iterdir()))
+    found = f"exported: {size / 1e6:.1f} MB in {count} files, 10 checks passed, largest difference of a logit 0"
+    assert said.read_text() == f"{found}: {tied.out}\n"
 
 
 def test_it_works(tied, sharded_checkpoints):

@@ -21,6 +21,7 @@ from ..journal import Journal
 from ..spec.deliver import SECRETS, DeliverJob, HubTarget, PathTarget, S3Target, missing_secrets, parse_job
 from ..spec.events import Kind
 from ..spec.faults import Reason
+from ..spec.forecast import gigabytes
 from ..spec.lint import Refused
 from .ends import failed, scrub, told
 from .result import Delivered, Teller
@@ -37,6 +38,7 @@ def main(argv: list[str]) -> int:
         return 2
     signal.signal(signal.SIGTERM, _stop)
     code = run(job)
+    sys.stdout.flush()
     sys.stderr.flush()
     # Python would wait here for parts that are under way when a delivery is stopped.
     os._exit(code)
@@ -76,6 +78,8 @@ def run(job: DeliverJob) -> int:
         return 1
     journal.emit(Kind.DELIVERED, **delivered.as_dict())
     journal.emit(Kind.FINISHED, reason=Reason.COMPLETED)
+    sent, there = gigabytes(delivered.bytes_sent), gigabytes(delivered.bytes_skipped)
+    print(f"delivered: {len(delivered.files)} files, {sent} sent, {there} were there already: {delivered.where}")
     return 0
 
 

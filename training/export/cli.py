@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from ..journal import Journal
 from ..spec.events import Kind
 from ..spec.faults import Reason
+from ..spec.forecast import gigabytes
 from ..spec.job import ExportJob
 from ..spec.jobfile import read_job
 from ..spec.lint import Refused
@@ -129,6 +130,15 @@ def _tell(exported: dict[str, Any], work: place.Work, journal: Journal) -> None:
     journal.emit(Kind.EXPORTED, **exported)
     journal.emit(Kind.FINISHED, reason=Reason.COMPLETED)
     work.told()
+    print(f"{summary(exported)}: {work.out}", flush=True)
+
+
+def summary(exported: dict[str, Any]) -> str:
+    """Return what came of it, for whoever looks on."""
+    proof, count = exported["proof"], len(exported["files"])
+    found = f"exported: {gigabytes(exported['bytes'])} in {count} files, {len(proof['checks'])} checks passed"
+    difference = proof.get("largest_difference")
+    return found if difference is None else f"{found}, largest difference of a logit {difference:g}"
 
 
 def _prove(

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from pathlib import Path
@@ -42,6 +43,7 @@ SLACK = 4  # units in the last place of the largest logit
 
 def main(argv: list[str]) -> int:
     """Run all checks and write the result; 0 means that it was written, not that they passed."""
+    warnings.filterwarnings("ignore", message=".*single process.*")  # of loading a checkpoint, which is what we want
     request = json.loads(Path(argv[0]).read_text("utf-8"))
     job, folder = ExportJob.model_validate(request["job"]), Path(request["folder"])
     sheet = Sheet()

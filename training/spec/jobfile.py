@@ -52,7 +52,8 @@ def words(error: Mapping[str, Any], model: type[BaseModel] | None = None) -> tup
     if kind == "too_short":
         return f"at least {context['min_length']} needed, {context['actual_length']} given", "Give more."
     if kind == "too_long":
-        return f"at most {context['max_length']} possible, {context.get('actual_length') or 'more'} given", "Give fewer."
+        given = context.get("actual_length") or "more"
+        return f"at most {context['max_length']} possible, {given} given", "Give fewer."
     said = str(error["msg"]).removeprefix("Value error, ")
     return said[:1].lower() + said[1:], ""
 

@@ -35,11 +35,13 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_it_works(export: Path, tmp_path: Path) -> None:
+def test_it_works(export: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "models").mkdir()
     code, delivered = deliver(tmp_path, export, to(tmp_path / "models" / "mine"))
     assert code == 0
     copy = tmp_path / "models" / "mine"
+    said = f"delivered: {len(names(copy))} files, {delivered['bytes_sent'] / 1e6:.1f} MB sent, 0.0 MB were there already"
+    assert capsys.readouterr() == (f"{said}: {copy}\n", "")
     assert names(copy) == names(export) | {"SHA256SUMS"}
     assert sums_hold(copy)
     assert names(tmp_path / "models") == {"mine"}
