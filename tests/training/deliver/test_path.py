@@ -40,8 +40,9 @@ def test_it_works(export: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     code, delivered = deliver(tmp_path, export, to(tmp_path / "models" / "mine"))
     assert code == 0
     copy = tmp_path / "models" / "mine"
-    said = f"delivered: {len(names(copy))} files, {delivered['bytes_sent'] / 1e6:.1f} MB sent, 0.0 MB were there already"
-    assert capsys.readouterr() == (f"{said}: {copy}\n", "")
+    sent = f"{delivered['bytes_sent'] / 1e6:.1f} MB sent"
+    said = f"delivered: {len(names(copy))} files, {sent}, 0.0 MB were there already: {copy}\n"
+    assert capsys.readouterr() == (said, "")
     assert names(copy) == names(export) | {"SHA256SUMS"}
     assert sums_hold(copy)
     assert names(tmp_path / "models") == {"mine"}
