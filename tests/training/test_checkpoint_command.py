@@ -40,9 +40,11 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def told(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*words: str | Path, status: int = 0) -> Any:
-        assert main([str(word) for word in words]) == status
+        found = main([str(word) for word in words])
         out = capsys.readouterr().out
-        return json.loads(out.splitlines()[-1]) if out else {}
+        answer = json.loads(out.splitlines()[-1]) if out else {}
+        assert found == (3 if answer.get("refused") else status)
+        return answer
 
     return run
 
@@ -122,7 +124,8 @@ def test_what_is_pinned_or_held_is_refused_until_it_is_let_go(root: Path, told: 
 def test_what_training_may_need_is_refused_until_it_is_over(root: Path, told: Any) -> None:
     newest = [root / f"checkpoint-{step}" for step in (6, 8)]
     answer = told("delete", *newest)
-    assert [r["reason"] for r in answer["refused"]] == ["training goes on, and no complete one is newer"] * 2
+    assert [r["reason"] for r in answer["refused"]] == ["training may go on, and no complete one is newer"] * 2
+    assert all("--ended" in r["fix"] for r in answer["refused"])
     assert told("delete", *newest, "--ended")["done"] == ["checkpoint-6", "checkpoint-8"]
     assert checkpoints.steps(root) == [2, 4]
 

@@ -36,7 +36,7 @@ class Seen:
 def look(folder: Path, coming: Mapping[str, int], problems: list[Problem]) -> Seen:
     """Return what is there; add to `problems` what is missing, cut short, or of another save, and does not come."""
     if not folder.is_dir():
-        raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
+        raise Damaged([Problem("checkpoint", f"{folder} {manifest.ABSENT}", manifest.THERE)])
     parts, wrong = manifest.here(folder, coming)
     problems += wrong
     files = {name: e for name, e in _merged(parts, problems).items() if name.startswith(manifest.READ)}

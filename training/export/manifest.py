@@ -18,6 +18,8 @@ METADATA = ".metadata"
 READ = (f"{MODEL_FOLDER}/", CONFIG)  # what an export reads of a checkpoint: the model's shards, an adapter's settings
 GONE = "is not there any more: the checkpoint was probably rotated away"
 NEWER = "Export a newer checkpoint."
+ABSENT = "is not there: it was rotated away, or there never was one"
+THERE = "Export a newer checkpoint, or correct the path."
 
 
 @contextmanager

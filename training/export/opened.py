@@ -34,7 +34,7 @@ def open_checkpoint(folder: Path, journal: Journal) -> Opened:
     looked at, and what is wrong there is a warning: the model is whole without them.
     """
     if not folder.is_dir():
-        raise Damaged([Problem("checkpoint", f"{folder} {manifest.GONE}", manifest.NEWER)])
+        raise Damaged([Problem("checkpoint", f"{folder} {manifest.ABSENT}", manifest.THERE)])
     parts = manifest.manifests(folder)
     files = manifest.merged(parts)
     model = {name: entry for name, entry in files.items() if name.startswith(manifest.READ)}

@@ -6,9 +6,9 @@
     python -m training checkpoint delete CHECKPOINT... [--ended]
 
 The last line is one JSON object: {"checkpoints": [shelf.Entry]} of a list; else {"done": [names], "absent": [names],
-"refused": [{name, reason, fix}], "freed": bytes}. What is gone already, or never was, counts as done when it is deleted
-and is named in absent, too. Without --ended the newest complete checkpoint,
-and what is newer, is refused: a training may need it. Needs no torch, and may run while training saves.
+"refused": [{name, reason, fix}], "freed": bytes}; the exit status is 3 where some was refused. What is gone already,
+or never was, counts as done when it is deleted and is named in absent, too. Without --ended the newest complete
+checkpoint, and what is newer, is refused: a training may need it. Needs no torch, and may run while training saves.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..spec.lint import Problem, Refused
+from ..spec.lint import REFUSED, Problem, Refused
 from . import checkpoints, shelf
 
 
 def main(argv: list[str]) -> int:
-    """Do it and print the answer; 0 even with refusals, which are the answer; 1 where a folder can't be worked on."""
+    """Do it and print the answer; return 0, 3 where some was refused, 1 where a folder can't be worked on."""
     options = _parser().parse_args(argv)
     try:
-        print(json.dumps(_answer(options)))
+        answer = _answer(options)
     except (OSError, Refused) as error:
         print(f"checkpoint: {error}", file=sys.stderr)
         return 1
-    return 0
+    print(json.dumps(answer))
+    return REFUSED if answer.get("refused") else 0
 
 
 def _parser() -> argparse.ArgumentParser:

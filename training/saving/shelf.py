@@ -119,8 +119,11 @@ def _kept(folder: Path, *, ended: bool) -> Refusal | None:
         names = ", ".join(f"export {number}" for number in held)
         return Refusal(folder.name, f"it is held by {names}", "Wait for its end, or cancel it.")
     if folder.is_dir() and not (ended and not _trains(folder)) and folder in _needed(folder.parent):
-        wait = "Wait for the next save, or for the end of training."
-        return Refusal(folder.name, "training goes on, and no complete one is newer", wait)
+        if ended or _trains(folder):
+            wait = "Wait for the next save, or for the end of training."
+            return Refusal(folder.name, "training goes on, and no complete one is newer", wait)
+        over = "Wait for the next save; where training is over on all nodes, say so with --ended."
+        return Refusal(folder.name, "training may go on, and no complete one is newer", over)
     return None
 
 

@@ -25,6 +25,9 @@ class Problem:
         return f"{self.field}: {self.reason}. {self.fix}"
 
 
+REFUSED = 3  # exit status of a command that has done what it could, and says on its last line what it has refused
+
+
 class Refused(ValueError):
     """Bad input, refused before anything was touched."""
 

@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from training.spec.folder import JobFolder, Scratch
-from webapp.fleet.ssh import CommandFailed, Endpoint, Host, SshError
+from training.spec.lint import REFUSED
+from training.spec.plan import training_argv
+from webapp.fleet.ssh import CommandFailed, CommandKilled, Endpoint, Host, SshError
 from webapp.runs.models import Checkpoint, CheckpointCopy
 
 from .. import group
@@ -63,7 +65,11 @@ def ask(checkpoint: Checkpoint, copy: CheckpointCopy, word: str = "", *more: str
 
 
 async def _command(member: Member, host: Host, words: Sequence[str]) -> dict[str, Any]:
-    return await group.training(member, host, "checkpoint", *words, seconds=DELETE_SECONDS)
+    argv = training_argv(member.slot, member.release, "checkpoint", *words)
+    result = await host.run(argv, seconds=DELETE_SECONDS)
+    if result.code not in (0, REFUSED):
+        raise CommandKilled.of(member.name, f"checkpoint {words[0]}", result.code, result.err or result.out)
+    return group.answer(member, result.out)
 
 
 def found(member: Member, name: str, listed: dict[str, Any], done: dict[str, Any]) -> Found:
