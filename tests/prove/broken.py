@@ -62,7 +62,7 @@ class Broken:
         return cls(folder, took, truth)
 
     def trial(self, seed: int) -> Outcome:
-        """Kill, start again, compare. An export that was faster than its kill is tried again, killed at half the time."""
+        """Kill, start again, compare. An export that was faster than its kill is tried again, killed sooner."""
         dice = random.Random(seed)
         phase, share = PHASES[seed % len(PHASES)], dice.random()
         while not (outcome := self._killed(phase, share)).killed and share > SOONEST:
