@@ -78,7 +78,8 @@ def test_it_works(page: Client, world: World, feed: Feed) -> None:
         {"name": name, "size": size, "sha256": HASH}
         for name, size in (("model.safetensors", 1_100_000_123), ("README.md", 9))
     ]
-    proof = {"checks": [{"name": "compare", "passed": True, "detail": HOSTILE}], "largest_difference": 0.25}
+    proof = {"checks": [{"name": "compare", "passed": True, "detail": HOSTILE}], "largest_difference": 0.25,
+             "to_masters": {"difference": 2.25, "largest": 33.5, "same": 23, "places": 24}}  # fmt: skip
     Export.objects.filter(pk=export.pk).update(files=files, bytes=1_100_000_132, proof=proof)
     assert lifecycle.move_job(export, ExportState.READY)
     Export.objects.filter(pk=export.pk).update(ended_at=began + timedelta(seconds=38))
@@ -86,7 +87,8 @@ def test_it_works(page: Client, world: World, feed: Feed) -> None:
     assert "made in 38 s (foretold: 40 s)" in text
     assert f'href="/api/v1/exports/{export.pk}/files/model.safetensors"' in text
     assert f"curl -fC - -o export-{export.pk}.tar" in text, "a refusal is not saved as bytes"
-    assert "0.25" in text
+    assert "0.25 to the checkpoint in bfloat16, 2.25 to its own numbers in fp32" in text
+    assert "at 23 of 24 places" in text
     assert HASH in text
     assert "bfloat16, as the base model" in text
     assert HOSTILE not in text

@@ -177,7 +177,19 @@ def _proof(proof: Mapping[str, Any]) -> str:
         (check["name"], f"{'passed' if check['passed'] else 'failed'}: {check['detail']}") for check in proof["checks"]
     ]
     where = f"Loads in {proof['loads_in']}." if proof.get("loads_in") else ""
-    return "\n\n".join(filter(None, [_table(rows), escaped(proof.get("not_compared") or ""), where]))
+    return "\n\n".join(filter(None, [_table(rows), escaped(proof.get("not_compared") or ""), _costs(proof), where]))
+
+
+def _costs(proof: Mapping[str, Any]) -> str:
+    """Say what the number format costs; empty where the proof has not looked."""
+    costs = proof.get("to_masters")
+    if not costs:
+        return ""
+    return (
+        f"A logit differs by up to {float(costs['difference']):g} from those of the checkpoint's own numbers in fp32,"
+        f" of logits up to {float(costs['largest']):g}; the likeliest next token is the same at {costs['same']} of"
+        f" {costs['places']} places."
+    )
 
 
 def _snippet(job: ExportJob, proof: Mapping[str, Any]) -> str:

@@ -9,11 +9,12 @@ finite      every value is finite
 contents    every value is the checkpoint's, converted
 compare     the same pass with the checkpoint's own tensors, loaded by torch.distributed.checkpoint and converted, gives
             the same
-masters     where they are of another dtype: how far the logits are from those of the checkpoint's own numbers
 tokenizer, generation
+Beside the checks, where the checkpoint's own numbers are of another dtype: `to_masters`, how far the logits are from
+those that they give in fp32. It is what the conversion costs: a figure to look at, which nothing passes or fails.
 A model larger than memory has prove_streamed's in their place, an adapter's run prove_adapter's.
-The result is {checks: [{name, passed, detail}], how, largest_difference, not_compared, loads_in}. Only one copy of the
-model is ever in memory: the second set of weights is loaded into the place of the first.
+The result is {checks: [{name, passed, detail}], how, largest_difference, to_masters, not_compared, loads_in}. Only one
+copy of the model is ever in memory: the second set of weights is loaded into the place of the first.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ def main(argv: list[str]) -> int:
     sheet = Sheet()
     found = _weights(job, folder, request, sheet) if prove_files.check(job, folder, sheet) else {}
     prove_words.check(job, folder, sheet)
-    result = {"how": "", "largest_difference": None, "not_compared": "", "loads_in": oldest(folder)} | found
-    Path(argv[1]).write_text(json.dumps(result | {"checks": sheet.checks}), "utf-8")
+    result = {"how": "", "largest_difference": None, "to_masters": None, "not_compared": "", "loads_in": oldest(folder)}
+    result |= found
+    Path(argv[1]).write_text(json.dumps({**result, "checks": sheet.checks}), "utf-8")
     return 0
 
 
@@ -71,21 +73,21 @@ def _weights(job: ExportJob, folder: Path, request: dict[str, Any], sheet: Sheet
         how = "streamed" if difference is not None else "flat"
         return {"how": how, "largest_difference": difference, "not_compared": f"{room}; {why}" if why else ""}
     if job.adapter == "none":
-        return {"how": "loaded", "largest_difference": _loaded(job, folder, memory, sheet)}
+        return {"how": "loaded", **_loaded(job, folder, memory, sheet)}
     from . import prove_adapter  # PEFT is only needed here
 
     return {"how": "loaded", "largest_difference": prove_adapter.weights(job, folder, sheet)}
 
 
-def _loaded(job: ExportJob, folder: Path, memory: int, sheet: Sheet) -> float | None:
-    """Run load, forward, finite, compare and masters; return the largest difference of a logit, if it came to that."""
+def _loaded(job: ExportJob, folder: Path, memory: int, sheet: Sheet) -> dict[str, Any]:
+    """Run load, forward, finite, contents and compare; return the differences, if it came to that."""
     model = load_exported(job, folder, sheet)
     if model is None:
-        return None
+        return {}
     exported = logits(model)
     right = bool(torch.isfinite(exported).all())
     if not sheet.add("forward", right, f"{TOKENS} tokens, logits {'finite' if right else 'not finite'}"):
-        return None
+        return {}
     bad = [name for name, tensor in model.state_dict().items() if not finite(tensor)]
     sheet.add("finite", not bad, f"not finite: {flat.listed(bad)}" if bad else "every value is finite")
     before = _hashes(model)
@@ -95,8 +97,7 @@ def _loaded(job: ExportJob, folder: Path, memory: int, sheet: Sheet) -> float | 
     said = f"differ: {flat.listed(differ)}" if differ else f"every value of {count} tensors is the checkpoint's"
     sheet.add("contents", not differ, said)
     difference = _compare(job, exported, logits(model), sheet, equal=not differ)
-    _masters(job, folder, model, exported, memory, sheet)
-    return difference
+    return {"largest_difference": difference, "to_masters": _to_masters(job, folder, model, exported, memory)}
 
 
 def _hashes(model: Any) -> dict[str, str]:
@@ -126,21 +127,24 @@ def _compare(job: ExportJob, exported: torch.Tensor, reference: torch.Tensor, sh
     return difference
 
 
-def _masters(job: ExportJob, folder: Path, model: Any, exported: torch.Tensor, memory: int, sheet: Sheet) -> None:
-    """Say what the conversion did: a figure to look at, not one to fail by."""
+def _to_masters(
+    job: ExportJob, folder: Path, model: Any, exported: torch.Tensor, memory: int
+) -> dict[str, float | int] | None:
+    """Return {difference, largest, same, places}: of logits, their largest, and of how many places the likeliest next
+    token is the same. None where there is nothing to compare with, or no memory to do it in.
+    """
     size = 4 * sum(prod(entry.shape) for entry in WrittenTensors(folder).tensors.values())
     if job.dtype == "float32" or size > memory:
-        return
+        return None
     model.float()
     _load_checkpoint(model, Path(job.checkpoint))
     whole = logits(model)
-    difference = float((exported - whole).abs().max())
-    same = int((exported.argmax(-1) == whole.argmax(-1)).sum())
-    text = (
-        f"largest difference of a logit to the checkpoint's own numbers in fp32: {difference:g}, of logits up to"
-        f" {float(whole.abs().max()):g}; the likeliest next token is the same at {same} of {TOKENS} places"
-    )
-    sheet.add("masters", bool(torch.isfinite(whole).all()), text)
+    return {
+        "difference": float((exported - whole).abs().max()),
+        "largest": float(whole.abs().max()),
+        "same": int((exported.argmax(-1) == whole.argmax(-1)).sum()),
+        "places": TOKENS,
+    }
 
 
 if __name__ == "__main__":
