@@ -84,7 +84,7 @@ def test_what_one_is_good_for(world: World, stopped: Feed) -> None:
     last, four, three, two = of_run(feed.run)
     assert [(u.name, u.possible, u.why) for u in last.uses] == [
         ("resume", False, "it is the run's last step"),
-        ("weights only", True, "for an export"),
+        ("export", True, ""),
     ]
     assert [(u.name, u.possible, u.why) for u in two.uses] == [
         ("resume", True, "on 2 ranks, as it was saved"),
@@ -100,6 +100,21 @@ def test_what_one_is_good_for(world: World, stopped: Feed) -> None:
     world.nodes[1].save()
     assert of_run(feed.run)[2].uses[0] == of_run(feed.run)[2].can["resume"]
     assert of_run(feed.run)[2].uses[0].why == "out of service: beta"
+
+
+def test_after_the_end_is_said_what_stands_and_the_shelf_is_never_called_new(page: Client, stopped: Feed) -> None:
+    address = f"/runs/{stopped.run.pk}/checkpoints/"
+    actions.delete_checkpoints(stopped.run, [at(stopped.run, 2)], "ada")
+    text = text_of(page.get(address))
+    assert "held while it trained; what stands now, 4, 5, stays until it is deleted." in text
+    assert "these stay" not in text
+    Run.objects.update(state=RunState.SUCCEEDED)
+    assert "✕ resume: the run has succeeded: clone it to train on" in text_of(page.get(address))
+    Checkpoint.objects.update(deleted_at=timezone.now())
+    text = text_of(page.get("/checkpoints/"))
+    assert "No usable checkpoint is left" in text
+    assert "No checkpoint yet" not in text
+    assert "Nothing of it stands any more." in text_of(page.get(address))
 
 
 def test_the_pages_cost_the_same_for_many(page: Client, stopped: Feed, django_assert_max_num_queries: Any) -> None:

@@ -31,7 +31,9 @@ def by_id(rows: QuerySet[M], key: int, what: str) -> M:
     """Return the row of an address."""
     found = rows.filter(pk=key).first()
     if found is None:
-        fix = WHERE.get(what, f"GET the list of {what}s shows what there is.")
+        fix = WHERE.get(
+            what, f"GET the list of {what[:-1] + 'ie' if what.endswith('y') else what}s shows what there is."
+        )
         raise Stop(404, "id", f"there is no {what} {str(key)[:30]}", fix)
     return found
 

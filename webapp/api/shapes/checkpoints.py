@@ -40,7 +40,7 @@ class CheckpointOut(Schema):
 
 
 class UseOut(Schema):
-    """`name`: resume, export or weights only (an export alone). `why`: on what terms, or why not."""
+    """`name`: resume or export. `why`: on what terms, or why not."""
 
     name: str
     possible: bool

@@ -72,7 +72,11 @@ def delete(run: Run, checkpoints: Sequence[Checkpoint], actor: str, *, even_last
     found = doom.doom(run, rows)
     problems = list(found.problems)
     if found.last and not even_last:
-        problems.append(Problem(doom.LAST, _last_one(found), "Say that you want that, or keep one of them."))
+        problems.append(
+            Problem(
+                doom.LAST, _last_one(found), "Say that you want that (in the API: even_last=true), or keep one of them."
+            )
+        )
     if problems:
         raise Refused(problems)
     now = timezone.now()

@@ -12,15 +12,31 @@ from training.spec.retention import Seen, Verdict, judged
 from training.spec.sections.checkpoints import Checkpoints
 
 from ..models import Checkpoint, Event, Export, Run
-from ..states import EXPORT_STATES
+from ..states import ENDED, EXPORT_STATES
 
+SHOWN = 6  # of the steps that stand
 Metrics = dict[tuple[int, int], Mapping[str, Any]]
 
 
 def kept(run: Run) -> str:
-    """Return which checkpoints stay of a run that goes to its end, in words; empty while its steps are not known."""
+    """Return which checkpoints stay of a run that goes to its end, in words; empty while its steps are not known.
+
+    Of one that has ended the rule says nothing more: what stands is what nobody has deleted.
+    """
+    if run.state in ENDED:
+        return _left(run)
     said = foreseen(run.parsed_recipe().checkpoints, run.total_steps).sentence if run.total_steps else ""
     return said[:1].upper() + said[1:]
+
+
+def _left(run: Run) -> str:
+    every = Checkpoint.objects.filter(attempt__run=run).values_list("step", "deleted_at", "delete_asked_at")
+    steps = sorted({step for step, *gone in every if not any(gone)})
+    if not steps:
+        return "Nothing of it stands any more" if every else ""
+    more = f"{len(steps) - SHOWN:,} more and " if len(steps) > SHOWN else ""
+    listed = ", ".join(f"{step:,}" for step in steps[-SHOWN:])
+    return f"The rule of retention held while it trained; what stands now, {more}{listed}, stays until it is deleted"
 
 
 def fates(run: Run, rows: Sequence[Checkpoint]) -> dict[int, str]:

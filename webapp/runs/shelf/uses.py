@@ -9,7 +9,7 @@ from ..models import Checkpoint, Run
 from ..states import RESUMABLE, RunState
 from .places import Place
 
-RESUME, EXPORT, WEIGHTS = "resume", "export", "weights only"
+RESUME, EXPORT = "resume", "export"
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class Stage:
     def uses(self, checkpoint: Checkpoint, places: list[Place]) -> list[Use]:
         if lacks := why_unusable(checkpoint):
             return [Use(RESUME, False, lacks), Use(EXPORT, False, lacks)]
-        resume = self._resume(checkpoint, places)
-        return [resume, Use(EXPORT if resume.possible else WEIGHTS, True, "" if resume.possible else "for an export")]
+        return [self._resume(checkpoint, places), Use(EXPORT, True)]
 
     def _resume(self, checkpoint: Checkpoint, places: list[Place]) -> Use:
         if checkpoint.step >= self.run.total_steps:

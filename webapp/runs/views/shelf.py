@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from webapp.keys import key_of
 
-from ..models import Export, Run
+from ..models import Checkpoint, Export, Run
 from ..shelf import rows
 from ..shelf.totals import Totals
 
@@ -41,6 +41,7 @@ def shelf(request: HttpRequest) -> HttpResponse:
         "kind": kind,
         "kinds": KINDS,
         "query": query,
+        "others": Checkpoint.objects.exists(),
         "filtered": bool(kind or key or query),
         "totals": taken,
         "largest": taken.runs[:RUNS_SHOWN],
