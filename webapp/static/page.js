@@ -68,5 +68,12 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (dialog.matches?.("dialog[data-asks]") && !dialog.open) dialog.showModal();
 });
 
+// What acts on ticked rows can be pressed once one is ticked.
+function onTick() {
+  const button = document.querySelector("#chosen button");
+  if (button) button.disabled = !document.querySelector('input[form="chosen"]:checked');
+}
+for (const kind of ["change", "htmx:afterSwap", "DOMContentLoaded"]) document.addEventListener(kind, onTick);
+
 document.addEventListener("click", onClick);
 setInterval(refreshAges, 5000);
