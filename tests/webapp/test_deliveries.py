@@ -215,6 +215,12 @@ def test_it_refuses_what_cannot_work(world: World, export: Export, bucket: Desti
     assert refusal(export, world, folder="/models/x") == "export"
 
 
+def test_one_that_failed_is_tried_again_with_its_path_filled_in(page: Client, world: World, export: Export) -> None:
+    deliver(export, world.user, None, folder="/srv/away/x")
+    Delivery.objects.update(state="failed", reason_text="/srv/away is not there")
+    assert 'name="path" value="/srv/away/x"' in run_page(page, export)
+
+
 def test_the_same_place_is_sent_to_by_one_at_a_time(world: World, export: Export, bucket: Destination) -> None:
     deliver(export, world.user, bucket)
     with pytest.raises(Refused, match="under way"):
