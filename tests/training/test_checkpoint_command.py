@@ -130,6 +130,16 @@ def test_what_training_may_need_is_refused_until_it_is_over(root: Path, told: An
     assert checkpoints.steps(root) == [2, 4]
 
 
+def test_what_an_export_brought_makes_a_checkpoint_no_less_whole(tmp_path: Path, told: Any) -> None:
+    for step in (2, 4):
+        whole(tmp_path, step)
+    (tmp_path / "checkpoint-4" / "rng_state_1.pth").unlink()  # of the other node's part what an export reads is here
+    assert told("delete", tmp_path / "checkpoint-2")["done"] == ["checkpoint-2"]
+    (tmp_path / "checkpoint-4" / "pytorch_model_fsdp_0" / "__1_0.distcp").unlink()  # damage, on a disk of both
+    whole(tmp_path, 2)
+    assert told("delete", tmp_path / "checkpoint-2")["refused"]
+
+
 def test_a_living_supervisor_is_believed_more_than_the_caller(tmp_path: Path, told: Any) -> None:
     scratch = Scratch(tmp_path)  # type: ignore[arg-type]
     job = JobFolder(scratch.job(1, 1, 0).path)

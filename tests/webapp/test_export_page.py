@@ -302,6 +302,16 @@ class TestTimeLeft:
     def test_on_time_it_is_what_was_foretold(self, world: World, feed: Feed) -> None:
         assert self.left(world, feed, ran=15, done=0.5) == pytest.approx(25)
 
+    def test_shards_that_are_brought_are_counted_and_the_whole_time_is_told(self, world: World, feed: Feed) -> None:
+        export = exporting(world, feed, PLAN, ExportState.PLANNING, ExportState.GATHERING)
+        assert expected.progress(export) is None
+        export.phase, export.done, export.total, export.expected_seconds = expected.GATHER, 250, 1000, 40
+        source, at = f"exportstate@{export.pk}", timezone.now()
+        Event.objects.filter(source=source).update(at=at - timedelta(seconds=10))
+        found = expected.progress(export, at)
+        assert found
+        assert (found.word, found.here, found.whole, found.left) == ("bringing shards", 250, 1000, 70)
+
     def test_half_way_half_of_what_was_seen_is_believed(self, world: World, feed: Feed) -> None:
         # 37.5 % of the work took 30 s in place of 15: 80 s by what was seen, 40 by the plan
         assert self.left(world, feed, ran=30, done=0.5) == pytest.approx(40 * 0.625 + 80 * 0.375 - 30)

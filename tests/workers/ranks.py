@@ -16,6 +16,7 @@ from pathlib import Path
 from training.journal import Journal
 from training.saving.checkpoints import FileFacts, Manifest, write_manifest
 from training.spec.events import Kind
+from training.spec.folder import MODEL_FOLDER
 from training.spec.job import TrainJob
 
 
@@ -63,9 +64,9 @@ def _first(job: TrainJob) -> int:
 
 def save(job: TrainJob, journal: Journal, step: int) -> None:
     folder = Path(job.checkpoints) / f"checkpoint-{step}"
-    (folder / "model").mkdir(parents=True, exist_ok=True)
+    (folder / MODEL_FOLDER).mkdir(parents=True, exist_ok=True)
     files = {}
-    for name in (f"shard-{job.node_rank}", f"model/__{job.node_rank}_0.distcp"):
+    for name in (f"shard-{job.node_rank}", f"{MODEL_FOLDER}/__{job.node_rank}_0.distcp"):
         content = f"{name} at {step}\n".encode() * 1000
         (folder / name).write_bytes(content)
         files[name] = FileFacts(size=len(content), sha256=hashlib.sha256(content).hexdigest())

@@ -10,12 +10,14 @@ import pytest
 from django.db import connection
 
 from tests.workers.world import Following, World
-from training.spec.folder import HOLD, hold_name
+from training.spec.folder import HOLD, MODEL_FOLDER, hold_name
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Event, Export, Run, Stream
 from workers.checkpoints import advance as checkpoints
 from workers.nodejob import advance as nodejob
+
+SHARD = f"{MODEL_FOLDER}/__1_0.distcp"
 
 
 @pytest.fixture
@@ -55,7 +57,12 @@ def test_the_shards_are_brought_to_rank_0_s_node_and_it_is_started_once(world: W
     drive(world, trained, export, "running", "failed")
     assert starts(world) == 1
     checkpoint = folder(export).parents[1] / "1" / "checkpoints" / "checkpoint-4"
-    assert {"shard-0", "shard-1", "manifest-0.json", "manifest-1.json"} <= {p.name for p in checkpoint.iterdir()}
+    brought = {path.relative_to(checkpoint).as_posix() for path in checkpoint.rglob("*")} - {hold_name(export.pk)}
+    wanted = {"shard-0", "manifest-0.json", "manifest-1.json", MODEL_FOLDER, SHARD, f"{MODEL_FOLDER}/__0_0.distcp"}
+    assert brought == wanted, "what is not read stays where it is"
+    assert export.foretold
+    sizes = ((checkpoint / name).stat().st_size for name in (SHARD, "manifest-1.json"))
+    assert export.foretold.reading.brought == sum(sizes)
     assert [path.name for path in checkpoint.glob(".*")] == [hold_name(export.pk)]
     assert holds(world) == 2
     drive(world, trained, export, "failed", "ready")
@@ -83,10 +90,10 @@ def test_a_checkpoint_that_is_none_fails_with_the_reason_and_leaves_no_folder(wo
 
 
 def test_a_node_that_lost_its_shard_ends_the_export_before_it_starts(world: World, trained: Run) -> None:
-    shard = Path(world.nodes[1].scratch) / "runs" / str(trained.pk) / "1" / "checkpoints" / "checkpoint-4" / "shard-1"
+    shard = Path(world.nodes[1].scratch) / "runs" / str(trained.pk) / "1" / "checkpoints" / "checkpoint-4" / SHARD
     shard.write_bytes(b"z")
     export = drive(world, trained, actions.export(trained, world.user), "failed")
-    assert (export.reason, "shard-1" in export.reason_text) == ("data", True)
+    assert (export.reason, SHARD in export.reason_text) == ("data", True)
     assert starts(world) == 0
     assert holds(world) == 0
 
@@ -94,13 +101,13 @@ def test_a_node_that_lost_its_shard_ends_the_export_before_it_starts(world: Worl
 def test_a_lost_copy_is_fetched_again_from_the_node_that_wrote_it(world: World, trained: Run) -> None:
     checkpoint = Path("runs") / str(trained.pk) / "1" / "checkpoints" / "checkpoint-4"
     drive(world, trained, actions.export(trained, world.user), "failed", "ready")
-    copy = Path(world.nodes[0].scratch) / checkpoint / "shard-1"
+    copy = Path(world.nodes[0].scratch) / checkpoint / SHARD
     copy.unlink()
     drive(world, trained, actions.export(trained, world.user), "running", "failed")
-    assert copy.read_bytes() == (Path(world.nodes[1].scratch) / checkpoint / "shard-1").read_bytes()
+    assert copy.read_bytes() == (Path(world.nodes[1].scratch) / checkpoint / SHARD).read_bytes()
 
 
-@pytest.mark.parametrize("gone", ["checkpoint-4", "checkpoint-4/shard-1"])
+@pytest.mark.parametrize("gone", ["checkpoint-4", f"checkpoint-4/{SHARD}"])
 def test_a_checkpoint_that_was_rotated_away_ends_the_export_and_says_so(world: World, trained: Run, gone: str) -> None:
     for node in world.nodes:
         path = Path(node.scratch) / "runs" / str(trained.pk) / "1" / "checkpoints" / gone

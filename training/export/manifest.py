@@ -6,16 +6,15 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from ..adapters.names import CONFIG
 from ..saving.checkpoints import FileFacts, Manifest, read_manifest
-from ..spec.folder import manifest_name
+from ..spec.folder import EXPORT_READS, manifest_name
+from ..spec.folder import MODEL_FOLDER as MODEL_FOLDER
 from ..spec.lint import Problem
 from .outcome import Damaged
 from .shards.checked import OTHER as OTHER
 
-MODEL_FOLDER = "pytorch_model_fsdp_0"  # accelerate's name for the first model of a checkpoint
 METADATA = ".metadata"
-READ = (f"{MODEL_FOLDER}/", CONFIG)  # what an export reads of a checkpoint: the model's shards, an adapter's settings
+READ = EXPORT_READS
 GONE = "is not there any more: the checkpoint was probably rotated away"
 NEWER = "Export a newer checkpoint."
 ABSENT = "is not there: it was rotated away, or there never was one"

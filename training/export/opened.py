@@ -30,8 +30,8 @@ class Opened:
 def open_checkpoint(folder: Path, journal: Journal) -> Opened:
     """Raise Damaged unless all that the export reads is there in its size, and its description as it was written.
 
-    Of the files that an export doesn't read (the optimizer's are twice the model's) only the sizes are
-    looked at, and what is wrong there is a warning: the model is whole without them.
+    Files that an export doesn't read (the optimizer's are twice the model's) may lie on another node alone; where one
+    is here in another size, that is a warning: the model is whole without it.
     """
     if not folder.is_dir():
         raise Damaged([Problem("checkpoint", f"{folder} {manifest.ABSENT}", manifest.THERE)])
@@ -40,7 +40,9 @@ def open_checkpoint(folder: Path, journal: Journal) -> Opened:
     model = {name: entry for name, entry in files.items() if name.startswith(manifest.READ)}
     if f"{manifest.MODEL_FOLDER}/{manifest.METADATA}" not in model:
         raise refuse("checkpoint", f"{folder.name} holds no sharded model", "Choose a SHARDED_STATE_DICT checkpoint.")
-    for problem in manifest.size_problems(folder, {n: e for n, e in files.items() if n not in model}):
+    for problem in manifest.size_problems(
+        folder, {n: e for n, e in files.items() if n not in model and (folder / n).exists()}
+    ):
         journal.emit(Kind.WARNING, text=f"not needed for the export: {problem.field} {problem.reason}")
     if problems := manifest.size_problems(folder, model):
         raise Damaged(problems)

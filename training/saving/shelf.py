@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..pidfile import PidFile
-from ..spec.folder import JobFolder, checkpoint_name
+from ..spec.folder import EXPORT_READS, JobFolder, checkpoint_name
 from . import checkpoints, removal
 
 GONE = "it is not there"
@@ -139,7 +139,14 @@ def _needed(root: Path) -> list[Path]:
 
 def _whole_here(folder: Path) -> bool:
     manifests = checkpoints.manifests(folder)
-    return bool(manifests) and not any(checkpoints.own_faults(folder, m.node_rank) for m in manifests)
+    faults = [checkpoints.own_faults(folder, m.node_rank) for m in manifests if not _brought(folder, m)]
+    return bool(faults) and not any(faults)
+
+
+def _brought(folder: Path, part: checkpoints.Manifest) -> bool:
+    """Tell whether of this part just what an export reads is here: brought for one, the rest is on its own node."""
+    here = {name for name in part.files if (folder / name).exists()}
+    return here != {*part.files} and here == {name for name in part.files if name.startswith(EXPORT_READS)}
 
 
 def _trains(folder: Path) -> bool:

@@ -17,6 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+MODEL_FOLDER = "pytorch_model_fsdp_0"  # accelerate's name for the first model of a checkpoint
+# What an export reads of a checkpoint: the model's shards, an adapter's settings; the optimizer's are twice as much.
+EXPORT_READS = (f"{MODEL_FOLDER}/", "adapter_config.json")
+
 
 @dataclass(frozen=True)
 class JobFolder:

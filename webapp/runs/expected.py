@@ -14,8 +14,9 @@ from . import sources
 from .models import Event, Export
 from .states import ExportState
 
-PHASES = ("check", "stream", "prove")
-WORDS = {"check": "checking", "stream": "writing", "prove": "proving"}
+GATHER = "gather"  # the shards of other nodes are brought, which is counted here and not by the job
+PHASES = (GATHER, "check", "stream", "prove")
+WORDS = {GATHER: "bringing shards", "check": "checking", "stream": "writing", "prove": "proving"}
 FORMER = 5  # exports of a node by which its plans are set right
 EARLY = 0.02  # of the whole, before which what happened says nothing of what is left
 
@@ -66,14 +67,31 @@ class Progress:
 
 def progress(export: Export, now: datetime | None = None) -> Progress | None:
     """Return how far a running export is; None before its first word."""
-    if export.state != ExportState.RUNNING or not export.phase:
+    gathers = export.state == ExportState.GATHERING and export.phase == GATHER
+    if not gathers and (export.state != ExportState.RUNNING or not export.phase):
         return None
-    plan, at = export.foretold or ExportPlan(), PHASES.index(export.phase) if export.phase in PHASES else 0
-    sizes = [0, plan.writing.bytes, plan.writing.bytes]  # shards are compared while they are read, for the stream
+    plan, at = export.foretold or ExportPlan(), PHASES.index(export.phase) if export.phase in PHASES else 1
+    sizes = [
+        plan.reading.brought,
+        0,
+        plan.writing.bytes,
+        plan.writing.bytes,
+    ]  # shards are compared while they are read, for the stream
     sizes[at] = export.total
     here = min(export.done, export.total)
-    left = None if export.cancel_asked_at else _left(export, plan, at, now or timezone.now())
+    tell = _left_to_bring if gathers else _left
+    left = None if export.cancel_asked_at else tell(export, plan, at, now or timezone.now())
     return Progress(export.phase, sum(sizes[:at]) + here, sum(sizes), here, export.total, left)
+
+
+def _left_to_bring(export: Export, plan: ExportPlan, at: int, now: datetime) -> float | None:
+    """Return seconds of the whole: of bringing by how that went until now, and what is foretold of the rest."""
+    source = sources.state(export.KIND, export.pk)
+    moves = Event.objects.filter(attempt=export.attempt, source=source, data__new=ExportState.GATHERING)
+    began = moves.order_by("-number").values_list("at", flat=True).first()
+    if not (began and export.done and export.expected_seconds):
+        return None
+    return (now - began).total_seconds() * (export.total - export.done) / export.done + export.expected_seconds
 
 
 def _left(export: Export, plan: ExportPlan, at: int, now: datetime) -> float | None:
@@ -81,11 +99,11 @@ def _left(export: Export, plan: ExportPlan, at: int, now: datetime) -> float | N
     whole, began = export.expected_seconds, export.running_at
     if not whole or not began or not plan.seconds.total:
         return None
-    parts = [plan.seconds.check, plan.seconds.stream, plan.seconds.prove]
+    parts = [0.0, plan.seconds.check, plan.seconds.stream, plan.seconds.prove]
     share = export.done / export.total if export.total else 0.0
     behind = (plan.seconds.start + sum(parts[:at]) + share * parts[at]) / plan.seconds.total
     said = _last_word(export)
-    if said and behind > EARLY and (at or share):
+    if said and behind > EARLY and (at > 1 or share):
         # at half of the way half of what was foretold is believed, half of what was seen
         seen = (said - began).total_seconds() / behind
         whole = whole * (1 - behind) + seen * behind

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from training.spec.exportplan import ExportPlan
 from training.spec.faults import Reason
+from training.spec.folder import EXPORT_READS
 from training.spec.job import ExportJob, export_settings
 from training.spec.lint import Refused
 from training.spec.plan import NodePlan, plan_export
@@ -108,8 +109,12 @@ class Exporting(Work[Export]):
         source = shards.source_of(job.checkpoint)
         hold.put(job, source)
 
+        async def tell(done: int, total: int) -> None:
+            await Export.objects.filter(pk=job.pk).aupdate(phase=expected.GATHER, done=done, total=total)
+
         async def together(host: Host) -> None:
-            await shards.bring_together(source, [shards.Place(member.name, host, str(source.folder_on(member.slot)))])
+            there = shards.Place(member.name, host, str(source.folder_on(member.slot)))
+            await shards.bring_together(source, [there], only=EXPORT_READS, tell=tell)
 
         return together
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from training.spec.exportplan import ExportPlan, Finding
 from training.spec.faults import Reason
-from training.spec.folder import manifest_name
+from training.spec.folder import EXPORT_READS, manifest_name
 from training.spec.job import ExportJob, PlanJob
 from training.spec.plan import training_argv
 from webapp.fleet.ssh import CommandFailed, CommandKilled
@@ -66,7 +66,7 @@ async def _coming(source: Source, places: list[Place], target: Place) -> tuple[d
         try:
             holder = await shards.holder_of(marker, [*places[rank : rank + 1], *places])
             text = await holder.host.read_text(holder.path(marker))
-            files = shards.manifest_files(text, marker)
+            files = [file for file in shards.manifest_files(text, marker) if file.name.startswith(EXPORT_READS)]
         except End as end:
             why = end.text.removesuffix(f"; {shards.ROTATED}")
             problems.append(Finding(field=marker, why=why, fix=GONE, reason=end.reason))

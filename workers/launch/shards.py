@@ -7,7 +7,9 @@ through here, checked by its hash and then renamed. Manifests come last: they ar
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -22,6 +24,7 @@ from .. import group
 from ..end.ending import End
 from ..group import Member
 
+Tell = Callable[[int, int], Awaitable[None]]
 ROTATED = "the checkpoint was probably rotated away; choose a newer one"
 
 
@@ -60,35 +63,71 @@ class File:
     sha256: str
 
 
+@dataclass(frozen=True)
+class Part:
+    """What one node wrote: its manifest's name and text, who has it, and which target lacks which file."""
+
+    marker: str
+    text: str
+    holder: Place
+    missing: list[tuple[Place, File]]
+
+
+class Count:
+    """Bytes brought so far, told about once a second."""
+
+    def __init__(self, total: int, tell: Tell | None):
+        self.total, self.tell, self.done, self.said = total, tell, 0, -math.inf
+
+    async def through(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for block in blocks:
+            self.done += len(block)
+            if self.tell and (time.monotonic() - self.said >= 1 or self.done >= self.total):
+                self.said = time.monotonic()
+                await self.tell(self.done, self.total)
+            yield block
+
+
 def source_of(checkpoint: Checkpoint) -> Source:
     attempt = checkpoint.attempt
     members = tuple(group.of_attempt(attempt))
     return Source(attempt.run_id, attempt.number, checkpoint.step, checkpoint.nodes, members)
 
 
-async def bring_together(source: Source, targets: Sequence[Place]) -> None:
-    """Give every target all files of the checkpoint. Raises End where a part is nowhere."""
+async def bring_together(
+    source: Source, targets: Sequence[Place], *, only: tuple[str, ...] = ("",), tell: Tell | None = None
+) -> None:
+    """Give every target the checkpoint's files whose names begin with one of `only`, and all manifests.
+
+    `tell` is told of bytes, how many are there and how many there are to be. Raises End where a part is nowhere.
+    """
     async with AsyncExitStack() as stack:
         hosts = await group.connect_all(source.members, stack)
         places = [Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in source.members]
         try:
-            for rank in range(source.nodes):
-                await _bring_part(rank, places, targets)
+            parts = [await _part(rank, places, targets, only) for rank in range(source.nodes)]
+            count = Count(sum(file.size for part in parts for _, file in part.missing), tell)
+            for part in parts:
+                await _bring(part, targets, count)
         except NotThere as error:
             raise End(Reason.DATA, f"{error.node}: {error.why}; {ROTATED}") from error
 
 
-async def _bring_part(rank: int, places: Sequence[Place], targets: Sequence[Place]) -> None:
+async def _part(rank: int, places: Sequence[Place], targets: Sequence[Place], only: tuple[str, ...]) -> Part:
     marker = manifest_name(rank)
     holder = await holder_of(marker, [*places[rank : rank + 1], *places])
     text = await holder.host.read_text(holder.path(marker))
-    files = manifest_files(text, marker)
+    wanted = [file for file in manifest_files(text, marker) if file.name.startswith(only)]
+    missing = [(t, file) for t in targets for file in wanted if await t.host.size(t.path(file.name)) != file.size]
+    return Part(marker, text, holder, missing)
+
+
+async def _bring(part: Part, targets: Sequence[Place], count: Count) -> None:
+    for target, file in part.missing:
+        await _copy(file, part.holder, target, count)
     for target in targets:
-        for file in files:
-            if await target.host.size(target.path(file.name)) != file.size:
-                await _copy(file, holder, target)
-        if not await target.host.exists(target.path(marker)):
-            await target.host.put_text(target.path(marker), text)
+        if not await target.host.exists(target.path(part.marker)):
+            await target.host.put_text(target.path(part.marker), part.text)
 
 
 async def holder_of(marker: str, places: Sequence[Place]) -> Place:
@@ -114,10 +153,10 @@ def manifest_files(text: str, marker: str) -> list[File]:
     return files
 
 
-async def _copy(file: File, holder: Place, target: Place) -> None:
+async def _copy(file: File, holder: Place, target: Place, count: Count) -> None:
     """Copy one file; a copy that isn't what was written is thrown away."""
     path = target.path(file.name)
-    written = await target.host.write_stream(path, holder.host.read_range(holder.path(file.name)))
+    written = await target.host.write_stream(path, count.through(holder.host.read_range(holder.path(file.name))))
     if written != (file.size, file.sha256):
         await target.host.discard(path)
         raise End(
