@@ -117,6 +117,12 @@ def test_after_the_end_is_said_what_stands_and_the_shelf_is_never_called_new(pag
     assert "Nothing of it stands any more." in text_of(page.get(address))
 
 
+def test_that_the_newest_goes_while_an_older_one_is_left_is_said(stopped: Feed) -> None:
+    said_of = {step: doom.doom(stopped.run, [at(stopped.run, step)]).losses for step in (4, 5)}
+    told = "The run's newest complete checkpoint goes; the newest that is left is of step 4."
+    assert said_of == {4: [], 5: [told]}
+
+
 def test_the_pages_cost_the_same_for_many(page: Client, stopped: Feed, django_assert_max_num_queries: Any) -> None:
     for step in range(6, 12):
         stopped.checkpoint(step)

@@ -104,6 +104,15 @@ def _none_left(run: Run, rows: Sequence[Checkpoint]) -> bool:
     return any(row.usable for row in rows) and not usable.exclude(pk__in=[row.pk for row in rows]).exists()
 
 
+def _newest_left(run: Run, rows: Sequence[Checkpoint]) -> int | None:
+    """Return the step of the newest usable one that is left where a newer one goes; None where none does."""
+    usable = Checkpoint.objects.usable().filter(attempt__run=run).order_by("-attempt__number", "-step")
+    doomed, newest = {row.pk for row in rows}, list(usable.values_list("pk", "step"))
+    if not newest or newest[0][0] not in doomed:
+        return None
+    return next((step for key, step in newest if key not in doomed), None)
+
+
 def _losses(run: Run, rows: Sequence[Checkpoint], last: bool) -> Iterator[str]:
     """Yield what can't be done any more, one sentence each."""
     if last and run.state in RESUMABLE:
@@ -111,6 +120,8 @@ def _losses(run: Run, rows: Sequence[Checkpoint], last: bool) -> Iterator[str]:
     if last:
         later = "" if run.state == RunState.SUCCEEDED else " until it saves again"
         yield f"No further export of the run can be made{later}."
+    elif (left := _newest_left(run, rows)) is not None:
+        yield f"The run's newest complete checkpoint goes; the newest that is left is of step {left:,}."
     unwell = Export.objects.filter(checkpoint__in=rows, state__in=["failed", "cancelled"], waits=False)
     if failed := unwell.values_list("pk", flat=True):
         yield f"What did not end well can't be tried again: export {', '.join(map(str, failed))}."
