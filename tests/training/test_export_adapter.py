@@ -152,7 +152,8 @@ def test_by_hand_the_passport_is_of_what_training_left(merged: Exported, attempt
     assert told.losses.last == Loss(step=6, loss=metrics[-1].data["loss"])
     assert told.recipe["method"]["kind"] == "lora"
     assert told.dataset.trained["rows"] == told.dataset.rows == 60
-    assert attempt.nodes[0].command[1:4] == ("-m", "training", "tokenise")
+    words = [command[1:4] for command in attempt.nodes[0].commands]
+    assert words == [("-m", "training", "tokenise"), ("-m", "accelerate.commands.launch", "--config_file")]
     assert (told.cost.tokens or 0) > 0
     assert (told.cost.seconds or 0) > 0
 

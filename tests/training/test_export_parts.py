@@ -133,7 +133,7 @@ def test_too_little_room_is_told_in_bytes():
     [
         (OSError(28, "No space left on device"), "disk_full"),
         (Exception("No space left on device (os error 28)"), "disk_full"),
-        (OSError(13, "Permission denied"), None),
+        (OSError(13, "Permission denied"), "permission"),
         (SystemExit("ended by signal 15"), "stopped_unsaved"),
         (AssertionError("ours"), None),
     ],
