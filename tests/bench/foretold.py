@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="shardboard-plan-", dir=options.folder) as name:
         folder = Path(name)
         making.make(folder, size, 0)
-        job = _job(folder)
+        job = ways.export_job(folder, dtype="bfloat16")
         plans, ran, loads = [], [], [figures.load()]
         for _ in range(options.rounds):
             plans.append(_plan(folder))
@@ -56,18 +56,6 @@ def main(argv: list[str]) -> int:
             shutil.rmtree(folder / "out")
             loads.append(figures.load())
     return 0 if _told(plans, ran, made, loads) else 1
-
-
-def _job(folder: Path) -> ExportJob:
-    job = ExportJob(
-        checkpoint=str(ways.checkpoint(folder)),
-        model=str(folder / "base"),
-        out=str(folder / "out" / "model"),
-        events=str(folder / "events.jsonl"),
-        dtype="bfloat16",
-    )
-    (folder / "job.json").write_text(job.model_dump_json())
-    return job
 
 
 def _plan(folder: Path) -> ExportPlan:
@@ -81,7 +69,7 @@ def _run(folder: Path, job: ExportJob) -> Ran:
     Path(job.events).unlink(missing_ok=True)
     ways.settle(folder)
     begun = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-m", "training", "export", str(folder / "job.json")])
+    process = subprocess.Popen(ways.export_command(folder))
     stream = prove = 0
     while process.poll() is None:
         stream = max(stream, ways.highest(process.pid))

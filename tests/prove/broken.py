@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +52,7 @@ class Broken:
     def of(cls, folder: Path) -> Broken:
         """Export once, unbroken, what `making` left in `folder`."""
         job = _job(folder)
-        assert start(job, folder).wait(PATIENCE) == 0, ways.events(job)[-1]
+        assert start(folder).wait(PATIENCE) == 0, ways.events(job)[-1]
         told = ways.events(job)
         begins = [next(e.at for e in told if e.data.get("phase") == phase) for phase in PHASES] + [told[-1].at]
         took = {phase: begins[i + 1] - begins[i] for i, phase in enumerate(PHASES)}
@@ -71,12 +70,12 @@ class Broken:
 
     def _killed(self, phase: str, share: float) -> Outcome:
         job = _job(self.folder)
-        process = start(job, self.folder)
+        process = start(self.folder)
         _until(process, job, phase)
         time.sleep(share * self.took[phase])  # the moment itself, not a wait for something
-        killed = kill(process)
+        killed = kill(process) and Kind.FINISHED not in {event.kind for event in ways.events(job)}
         if killed:
-            assert start(job, self.folder).wait(PATIENCE) == 0, ways.events(job)[-1]
+            assert start(self.folder).wait(PATIENCE) == 0, ways.events(job)[-1]
         told = ways.events(job)
         found = hashes(Path(job.out))
         _clean(job)
@@ -84,11 +83,9 @@ class Broken:
         return Outcome(phase, share, killed, kept(told), differs)
 
 
-def start(job: ExportJob, folder: Path) -> subprocess.Popen[bytes]:
+def start(folder: Path) -> subprocess.Popen[bytes]:
     """Start the command in a process group of its own, as the supervisor does."""
-    (folder / "job.json").write_text(job.model_dump_json())
-    command = [sys.executable, "-m", "training", "export", str(folder / "job.json")]
-    return subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    return subprocess.Popen(ways.export_command(folder), cwd=ROOT, start_new_session=True)
 
 
 def kill(process: subprocess.Popen[bytes]) -> bool:
@@ -117,14 +114,7 @@ def _until(process: subprocess.Popen[bytes], job: ExportJob, phase: str) -> None
 
 
 def _job(folder: Path) -> ExportJob:
-    return ExportJob(
-        checkpoint=str(ways.checkpoint(folder)),
-        model=str(folder / "base"),
-        out=str(folder / "out" / "model"),
-        events=str(folder / "events.jsonl"),
-        dtype="bfloat16",
-        max_shard_bytes=300_000_000,
-    )
+    return ways.export_job(folder, dtype="bfloat16", max_shard_bytes=300_000_000)
 
 
 def _clean(job: ExportJob) -> None:

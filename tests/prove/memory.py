@@ -22,7 +22,6 @@ from functools import partial
 from pathlib import Path
 
 from tests.bench.exporting import making, ways
-from training.spec.job import ExportJob
 
 ROOT = Path(__file__).parents[2]
 GROUPS = Path("/sys/fs/cgroup")
@@ -58,16 +57,8 @@ def main(argv: list[str]) -> int:
 
 def exported(folder: Path, enter: Callable[[], None]) -> tuple[bool, str]:
     """Export under the limit; return whether it completed with every value compared, and what its proof says."""
-    job = ExportJob(
-        checkpoint=str(ways.checkpoint(folder)),
-        model=str(folder / "base"),
-        out=str(folder / "out" / "model"),
-        events=str(folder / "events.jsonl"),
-        dtype="bfloat16",
-    )
-    (folder / "job.json").write_text(job.model_dump_json())
-    command = [sys.executable, "-m", "training", "export", str(folder / "job.json")]
-    status = subprocess.run(command, cwd=ROOT, preexec_fn=enter, check=False).returncode
+    job = ways.export_job(folder, dtype="bfloat16")
+    status = subprocess.run(ways.export_command(folder), cwd=ROOT, preexec_fn=enter, check=False).returncode
     if status:
         return False, f"status {status}, {ways.events(job)[-1].data}"
     proof = json.loads((Path(job.out) / "proof.json").read_text())

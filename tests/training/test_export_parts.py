@@ -18,10 +18,10 @@ from torch.distributed.checkpoint.metadata import _MEM_FORMAT_ENCODING
 
 from training.export import layout, space
 from training.export.distcp import Checkpoint
-from training.export.meter import Meter
 from training.export.outcome import Damaged, NoRoom, reason_of
 from training.export.shards.pieces import Window
 from training.journal import Journal
+from training.progress import Meter
 from training.spec.events import parse
 
 SIZES = st.lists(st.integers(0, 40), min_size=1, max_size=12)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..export.meter import Meter
+from ..durable import sync
+from ..progress import Meter
 from ..spec.deliver import WORKING, PathTarget, refusals
 from ..spec.deliver.folder import MARK, NEW, NO_FILE, OLD, File, is_foreign, lacking, unfit
 from ..spec.faults import Reason
@@ -40,7 +41,7 @@ def send(source: Source, target: PathTarget, teller: Teller, *, replace: bool) -
         result.replaced = folder.is_dir() and any(folder.iterdir())
         exchange(work / NEW, folder, work / OLD)
         _clear(work)
-    _fsync(folder.parent)
+    sync(folder.parent)
     return result
 
 
@@ -167,7 +168,7 @@ def _fill(source: Source, new: Path, result: Delivered, teller: Teller) -> None:
             (new / file.name).unlink()
             raise Failed(Reason.DESTINATION, refusals.read_back(file.name))
     meter.tell()
-    _fsync(new)
+    sync(new)
 
 
 def _stays(file: File, new: Path, result: Delivered, meter: Meter) -> bool:
@@ -196,7 +197,7 @@ def _copy(source: Source, file: File, path: Path, meter: Meter) -> None:
     if file == source.marker:
         path.write_bytes(source.sums)
         meter.add(file.size)
-        return _fsync(path)
+        return sync(path)
     digest = hashlib.sha256()
     with source.open(file) as reader, path.open("wb", buffering=0) as writer:
         for block in blocks(reader):
@@ -213,11 +214,3 @@ def _write(handle: int, block: bytes) -> None:
     view = memoryview(block)
     while view:
         view = view[os.write(handle, view) :]
-
-
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..export.meter import Meter
 from ..journal import Journal
+from ..progress import Meter
 from ..spec.events import Kind
 
 

@@ -9,12 +9,12 @@ import torch
 
 from ..adapters.names import WEIGHTS
 from ..journal import Journal
+from ..progress import Meter
 from ..spec.events import Kind
 from ..spec.job import ExportJob
 from . import companions, layout, stream, vocabulary
 from .blueprint import blueprint, load_config
 from .distcp import Checkpoint
-from .meter import Meter
 from .opened import Opened
 from .place import Work, Written
 from .record import Durable

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from ..journal import Journal
+from ..progress import Meter
 from ..spec.events import Kind
 from ..spec.faults import Reason
 from ..spec.forecast import gigabytes
@@ -24,7 +25,6 @@ from ..spec.jobfile import read_job
 from ..spec.lint import Refused
 from ..spec.passport import Passport
 from . import manifest, place
-from .meter import Meter
 from .narrow import narrow
 from .opened import Opened, open_checkpoint
 from .outcome import Damaged, Failure, reason_of, words

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..journal import Journal
+from ..progress import Meter
 from ..spec.events import Kind
 from ..spec.lint import Problem
 from . import manifest
-from .meter import Meter
 from .outcome import Damaged, refuse
 from .shards.checked import Files
 

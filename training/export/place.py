@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..durable import sync
 from ..spec.folder import partial_name
 from ..spec.lint import Problem
 from . import record
@@ -67,7 +68,7 @@ class Work:
         self.ledger.proven(exported)
         self.folder.rename(self.out)
         self.folder = self.out
-        _fsync(self.out.parent)
+        sync(self.out.parent)
 
     def told(self) -> None:
         """Remove what only a killed export needs, now that this one's end has been told."""
@@ -215,18 +216,10 @@ def results(folder: Path) -> list[Path]:
 def settle(folder: Path) -> None:
     """Flush every file of `folder`, and the folder, to disk."""
     for path in [*folder.iterdir(), folder]:
-        _fsync(path)
+        sync(path)
 
 
 def facts(path: Path) -> Written:
     """Return name, size and hash of a small file."""
     data = path.read_bytes()
     return Written(path.name, len(data), hashlib.sha256(data).hexdigest())
-
-
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -17,8 +17,8 @@ from ..memory import memory
 from ..spec.events import strict
 from ..spec.faults import Reason
 from ..spec.job import ExportJob
+from ..stop import heed
 from .outcome import Failure
-from .stop import heed
 
 NAME = "proof.json"
 HEADROOM = 1 << 30  # imports, activations, and the largest piece of the checkpoint

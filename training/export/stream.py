@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ..progress import Meter
 from ..spec.faults import Reason
 from .blueprint import Blueprint
 from .distcp import Stored
 from .flow import Flow, Slot, Step
 from .layout import File, Item
-from .meter import Meter
 from .outcome import Failure
 from .output import Output
 from .parts import Loaded, Part

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..durable import sync
 from ..spec.folder import checkpoint_name, manifest_name
 from ..spec.retention import Seen
 from . import removal
@@ -78,16 +79,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         os.fsync(file.fileno())
     os.replace(draft, place)
     for directory in {folder, folder.parent, *(path for path in folder.iterdir() if path.is_dir())}:
-        sync_directory(directory)
-
-
-def sync_directory(folder: Path) -> None:
-    """Make the names in `folder` last."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(directory)
 
 
 def read_manifest(folder: Path, node_rank: int) -> Manifest | None:

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from training.saving.checkpoints import MANIFEST
 from training.spec.events import Event, Kind, parse
@@ -42,21 +43,30 @@ class Other:
     peak: int
 
 
-def ours(folder: Path, size: Size, *, prove: bool, prefix: tuple[str, ...] = ()) -> Ours:
-    """Run `python -m training export`. Without `prove` it is ended when its proof begins."""
+def export_job(folder: Path, **settings: Any) -> ExportJob:
+    """Write down the export of what `making` left in `folder`, to run by `export_command`."""
     job = ExportJob(
         checkpoint=str(checkpoint(folder)),
         model=str(folder / "base"),
         out=str(folder / "out" / "model"),
         events=str(folder / "events.jsonl"),
-        dtype=size.dtype,  # type: ignore[arg-type]
+        **settings,
     )
-    Path(job.events).unlink(missing_ok=True)
     (folder / "job.json").write_text(job.model_dump_json())
+    return job
+
+
+def export_command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "training", "export", str(folder / "job.json")]
+
+
+def ours(folder: Path, size: Size, *, prove: bool, prefix: tuple[str, ...] = ()) -> Ours:
+    """Run `python -m training export`. Without `prove` it is ended when its proof begins."""
+    job = export_job(folder, dtype=size.dtype)
+    Path(job.events).unlink(missing_ok=True)
     settle(folder)
     begun = time.time()
-    command = [*prefix, sys.executable, "-m", "training", "export", str(folder / "job.json")]
-    process = subprocess.Popen(command, start_new_session=True)
+    process = subprocess.Popen([*prefix, *export_command(folder)], start_new_session=True)
     peak = 0
     while process.poll() is None and not _phase(job, "prove"):
         peak = max(peak, highest(process.pid))

@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...export.meter import Meter
+from ...progress import Meter
 from ...spec.deliver import S3Target
 from ...spec.deliver.folder import File
 from ...spec.faults import Reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from ..spec.folder import JobFolder
+from .spec.folder import JobFolder
 
 
 def heed(events: Path) -> None:

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from ..journal import Journal
-from ..spec.events import Kind
+from .journal import Journal
+from .spec.events import Kind
 from .stop import heed
 
 
