@@ -61,7 +61,11 @@ class Person:
         assert self.drawn(series) >= step, self.at("reason").inner_text()
 
     def see_state(self, state: str) -> None:
-        expect(self.at("state")).to_contain_text(state, timeout=SLOW * 3)
+        """Wait until the page shows `state`; a run that failed meanwhile fails the test with its reason."""
+        ask = """state => [state, 'failed'].some(word =>
+            document.querySelector('[data-testid="state"]').innerText.includes(word))"""
+        self.page.wait_for_function(ask, arg=state, timeout=SLOW * 3)
+        assert state in self.at("state").inner_text(), self.at("reason").inner_text()
 
     def stop(self) -> None:
         self.at("stop").click()
