@@ -1,14 +1,14 @@
 """Real OpenSSH hosts with their own addresses and private disks, on one machine (Linux, root).
 
 Each host is a network namespace with a veth pair on a bridge, a mount namespace with a tmpfs at
-/scratch, and an sshd of its own. Everything is named after one tag and taken away again at the end.
+/scratch, processes that see only each other, and an sshd that comes back when it is killed. Everything is
+named after one tag and taken away again at the end.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -24,7 +24,7 @@ MISSING = "OpenSSH hosts need root, `ip`, `unshare` and /usr/sbin/sshd"
 
 @dataclass
 class SshHost:
-    """One host. `link` is the interface of its link, on the outer side."""
+    """One host. `link` is the interface of its link, on the outer side; `init` is what its processes live under."""
 
     name: str
     address: str
@@ -32,7 +32,7 @@ class SshHost:
     host_key: str
     namespace: str
     link: str
-    sshd: subprocess.Popen[bytes]
+    init: subprocess.Popen[bytes]
 
     def cut(self) -> None:
         run("ip", "link", "set", self.link, "down")
@@ -42,7 +42,8 @@ class SshHost:
 
     def inside(self, *argv: str) -> str:
         """Return the output of a command run in the host's namespaces."""
-        enter = ["nsenter", "-t", str(self.sshd.pid), "-n", "-m", *argv]
+        (first,) = Path(f"/proc/{self.init.pid}/task/{self.init.pid}/children").read_text().split()
+        enter = ["nsenter", "-t", first, "-n", "-m", "-p", *argv]
         return subprocess.run(enter, check=True, capture_output=True, text=True).stdout
 
 
@@ -93,14 +94,14 @@ def _host(stack: ExitStack, folder: Path, tag: str, number: int, address: str, d
         run(*inside, "link", "set", device, "up")
     key = folder / f"host_key_{number}"
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
-    sshd = _sshd(folder, namespace, key, number, address, disk)
-    stack.callback(_end, sshd, namespace)
-    _wait_for(address, sshd, folder / f"sshd_{number}.log")
+    init = _init(folder, namespace, key, number, address, disk)
+    stack.callback(_end, init)
+    _wait_for(address, init, folder / f"sshd_{number}.log")
     public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
-    return SshHost(f"host-{number}", address, 22, public, namespace, link, sshd)
+    return SshHost(f"host-{number}", address, 22, public, namespace, link, init)
 
 
-def _sshd(folder: Path, namespace: str, key: Path, number: int, address: str, disk: str) -> subprocess.Popen[bytes]:
+def _init(folder: Path, namespace: str, key: Path, number: int, address: str, disk: str) -> subprocess.Popen[bytes]:
     options = {
         "HostKey": key,
         "AuthorizedKeysFile": folder / "authorized_keys",
@@ -114,18 +115,19 @@ def _sshd(folder: Path, namespace: str, key: Path, number: int, address: str, di
         "Subsystem": "sftp internal-sftp",
     }
     flags = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    # `exec` keeps the pid: the process that Popen knows is the sshd inside the namespaces.
+    # Every host has its runs at the same path: one that saw another's processes would take them for its own job's.
     mount = 'mkdir -p /scratch && mount -t tmpfs -o size="$1" tmpfs /scratch && shift'
-    script = mount + ' && exec /usr/sbin/sshd -D -e -f /dev/null "$@"'
-    argv = ["nsenter", f"--net=/run/netns/{namespace}", *own_mounts(),
+    script = mount + ' && while :; do /usr/sbin/sshd -D -e -f /dev/null "$@"; sleep 0.2; done'
+    processes = ("--pid", "--fork", "--kill-child", "--mount-proc")
+    argv = ["nsenter", f"--net=/run/netns/{namespace}", *own_mounts(), *processes,
             "bash", "-c", script, "sshd", disk, *flags]  # fmt: skip
     with (folder / f"sshd_{number}.log").open("wb") as log:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 
-def _wait_for(address: str, sshd: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(address: str, init: subprocess.Popen[bytes], log: Path) -> None:
     for _ in range(200):
-        if sshd.poll() is not None:
+        if init.poll() is not None:
             raise RuntimeError(f"sshd ended: {log.read_text()}")
         try:
             socket.create_connection((address, 22), timeout=1).close()
@@ -135,13 +137,7 @@ def _wait_for(address: str, sshd: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"sshd at {address} does not answer: {log.read_text()}")
 
 
-def _end(sshd: subprocess.Popen[bytes], namespace: str) -> None:
-    """End everything in the namespace: what a test left running there must not outlive it."""
-    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True).stdout.split()
-    for pid in listed:
-        try:
-            os.kill(int(pid), signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    sshd.kill()
-    sshd.wait()
+def _end(init: subprocess.Popen[bytes]) -> None:
+    """End the host: with its first process the kernel ends all others."""
+    init.kill()
+    init.wait()
