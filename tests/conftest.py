@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import postgres
+from training.spec.ports import free_port
 from workers.local import broker
 
 
@@ -37,21 +37,13 @@ def _turn(item: pytest.Item) -> int:
     return 2 if item.get_closest_marker("ranks") else 3
 
 
-def free_port() -> int:
-    """Return a loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Redis of this session's own, started as the launcher starts one."""
     import redis
 
     folder: Path = tmp_path_factory.mktemp("redis")
-    config = broker.configure(folder, free_port())
+    config = broker.configure(folder, free_port("127.0.0.1"))
     url = broker.url_file(folder).read_text("utf-8").strip()
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([broker.binary(), str(config)], stdout=log, stderr=subprocess.STDOUT)

@@ -9,12 +9,13 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from training.spec.ports import free_port
 
 USER = "postgres"  # within the server
 UNPRIVILEGED = ("nobody", "nogroup")  # on every Debian; a user postgres is only where its package was set up whole
@@ -29,7 +30,7 @@ def server() -> Iterator[str]:
     """Yield the URL of an empty server on a free port of loopback; raise Missing."""
     programs = binaries()
     with tempfile.TemporaryDirectory(prefix="shardboard-postgres-") as name:
-        folder, port = Path(name), _free_port()
+        folder, port = Path(name), free_port("127.0.0.1")
         if os.geteuid() == 0:
             owner = pwd.getpwnam(UNPRIVILEGED[0])
             os.chown(folder, owner.pw_uid, owner.pw_gid)
@@ -62,13 +63,6 @@ def _run(*command: str | Path) -> None:
     done = subprocess.run(words, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stdout}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main(command: list[str]) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import sys
+
+from .spec.ports import free_port
 
 
 def main(argv: list[str]) -> int:
@@ -20,11 +21,3 @@ def main(argv: list[str]) -> int:
               file=sys.stderr)  # fmt: skip
         return 1
     return 0
-
-
-def free_port(address: str) -> int:
-    """Return a port nobody listens on. Raises OSError where `address` is not one of this host's."""
-    family, kind, protocol, _, where = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind, protocol) as probe:
-        probe.bind(where)
-        return int(probe.getsockname()[1])

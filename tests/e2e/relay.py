@@ -6,14 +6,14 @@ import socket
 import threading
 from contextlib import suppress
 
-from .stack import free_port
+from training.spec.ports import free_port
 
 
 class Relay:
     """Forwards 127.0.0.1:`port` to 127.0.0.1:`target`. While cut, open connections are closed and new ones refused."""
 
     def __init__(self, target: int):
-        self.target, self.port = target, free_port()
+        self.target, self.port = target, free_port("127.0.0.1")
         self.url = f"http://127.0.0.1:{self.port}"
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()

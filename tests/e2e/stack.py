@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,18 +16,14 @@ from typing import Any, TypeVar
 
 import psutil
 
+from training.spec.ports import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-password-for-tests"
 T = TypeVar("T")
 
 # What the launcher's children are called, by a word of their command lines.
 CHILDREN = {"worker": "celery", "follower": "workers.follow", "web": "uvicorn", "redis": "redis-server"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(what: str, look: Callable[[], T], *, limit: float = 240, pause: float = 0.2) -> T:
@@ -45,7 +40,7 @@ class Stack:
     """A started service. `state` is its folder, `url` its address, `token` an API token of the admin."""
 
     def __init__(self, state: Path):
-        self.state, self.port = state, free_port()
+        self.state, self.port = state, free_port("127.0.0.1")
         self.url = f"http://127.0.0.1:{self.port}"
         self.env = os.environ | {
             "SHARDBOARD_STATE": str(state),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from training.spec.folder import JobFolder
 from training.spec.job import Job
 from training.spec.lint import parse_recipe
 from training.spec.plan import NodePlan, NodeSlot, Target, plan_attempt
+from training.spec.ports import free_port
 from training.spec.recipe import Recipe, merge
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ class Launch:
             for n in range(self.nodes)
         ]
         target = Target(str(self.model), self.dataset, has_test=True)
-        port = free_port()
+        port = free_port("127.0.0.1")
         return plan_attempt(recipe, target, slots, plan.Launch(1, attempt, port, "r", resume, self.env or {}))
 
     def scratch(self, node: int) -> Path:
@@ -82,12 +82,6 @@ class Launch:
         env = {**os.environ, **plan.env, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
         with open(plan.folder.log, "wb") as log:
             return subprocess.Popen(argv, env=env, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def events(folder: JobFolder) -> list[Event]:

@@ -14,11 +14,12 @@ import pytest
 from training.journal import tail
 from training.spec.events import Event
 from training.spec.folder import JobFolder
+from training.spec.ports import free_port
 from training.watch.hang import HangWatch
 from training.watch.pulse import Pulse
 
 from . import hanging, ranks_harness
-from .launch import ROOT, free_port
+from .launch import ROOT
 from .nodejobs import until
 
 
@@ -117,7 +118,7 @@ def test_a_stopped_neighbour_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.ranks
 def test_where_one_hangs_in_front_of_a_collective_all_write(tmp_path: Path) -> None:
-    port = free_port()
+    port = free_port("127.0.0.1")
     make = ranks_harness.server().Process
     ranks = [make(target=hanging.in_front_of_a_barrier, args=(tmp_path, 0.5, n, port)) for n in range(2)]
     for rank in ranks:

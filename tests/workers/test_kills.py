@@ -78,10 +78,10 @@ class Redis:
     """A Redis of this test's own, that can be taken away."""
 
     def __init__(self, folder: Path):
-        from tests.conftest import free_port
+        from training.spec.ports import free_port
 
         folder.mkdir()
-        self.folder, self.config = folder, broker.configure(folder, free_port())
+        self.folder, self.config = folder, broker.configure(folder, free_port("127.0.0.1"))
         self.url = broker.url_file(folder).read_text("utf-8").strip()
         self.start()
 

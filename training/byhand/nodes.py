@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from ..interfaces import interfaces
-from ..ports import free_port
 from ..preflight import preflight
 from ..spec.lint import Problem, Refused
 from ..spec.plan import NodeSlot
+from ..spec.ports import free_port
 from ..start import ROOT
 
 LOOPBACK = "127.0.0.1"

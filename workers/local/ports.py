@@ -6,6 +6,8 @@ import os
 import socket
 from collections.abc import Iterable
 
+from training.spec.ports import free_port
+
 from .place import CannotStart, Place
 
 HOST = "127.0.0.1"
@@ -22,9 +24,11 @@ def web_port() -> int:
 
 
 def private_ports(place: Place, names: Iterable[str]) -> dict[str, int]:
-    """Return one port per name: the kept one where it is still free, else a new one from the system."""
+    """Return one port per name: the kept one where it is still free, else a new one."""
     kept = place.read_kept()
-    ports = {name: kept[name] if name in kept and is_free(kept[name]) else _any_free() for name in names}
+    ports: dict[str, int] = {}
+    for name in names:
+        ports[name] = kept[name] if name in kept and is_free(kept[name]) else _another(ports)
     place.write_kept(ports)
     return ports
 
@@ -42,8 +46,7 @@ def is_free(port: int) -> bool:
         return True
 
 
-def _any_free() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _another(than: dict[str, int]) -> int:
+    while (port := free_port(HOST)) in than.values():
+        pass
+    return port

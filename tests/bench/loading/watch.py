@@ -15,7 +15,8 @@ from typing import Any
 
 import psutil
 
-from tests.training.launch import ROOT, free_port
+from tests.training.launch import ROOT
+from training.spec.ports import free_port
 
 EVERY = 0.05  # seconds between two looks
 RESERVE = 2 << 30  # bytes: with less free on the host the ranks are ended
@@ -38,7 +39,7 @@ class Weighed:
 def weigh(name: str, model: Path, folder: Path, ranks: int, *, way: str, ram_efficient: bool) -> Weighed:
     """Load `model` on `ranks` ranks by `way` and return what was seen."""
     folder.mkdir()
-    processes = [_start(model, folder, way, rank, ranks, port, ram_efficient) for port in [free_port()]
+    processes = [_start(model, folder, way, rank, ranks, port, ram_efficient) for port in [free_port("127.0.0.1")]
                  for rank in range(ranks)]  # fmt: skip
     try:
         ready = _facts(processes, folder, ranks, "ready")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.training.deliver.harness import until
+from training.spec.ports import free_port
 
 KEYS = {
     "all": ["AKIAALL", "a-secret-that-may-do-all", ["Admin", "Read", "List", "Tagging", "Write"]],
@@ -72,11 +72,10 @@ def _binary() -> str:
 
 
 def _free(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free_port("127.0.0.1"))
+    return sorted(found)
 
 
 def _answers(url: str) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.training import ranks_harness
-from tests.training.launch import free_port
 from tests.training.ranks_harness import Forked
+from training.spec.ports import free_port
 
 RANKS = 3
 ROWS = 4097
@@ -81,7 +81,7 @@ def configured(folder: Path, model: Path) -> None:
 
 def run(out: Path) -> None:
     """Run every case in RANKS processes over gloo, forked from one that has paid for the imports."""
-    port = free_port()
+    port = free_port("127.0.0.1")
     ranks = [ranks_harness.server().Process(target=_be, args=(out, rank, port), daemon=True) for rank in range(RANKS)]
     for rank in ranks:
         rank.start()

@@ -44,3 +44,11 @@ def test_a_private_port_that_was_taken_meanwhile_moves(tmp_path: Path) -> None:
     place.write_kept({"redis": port})
     with taken:
         assert private_ports(place, ("redis",))["redis"] != port
+
+
+def test_a_private_port_is_none_that_connections_are_given(tmp_path: Path) -> None:
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    names = [str(n) for n in range(50)]
+    ports = private_ports(Place(tmp_path), names)
+    assert len(set(ports.values())) == 50
+    assert all(1024 < port < first for port in ports.values())
