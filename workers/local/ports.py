@@ -28,7 +28,8 @@ def private_ports(place: Place, names: Iterable[str]) -> dict[str, int]:
     kept = place.read_kept()
     ports: dict[str, int] = {}
     for name in names:
-        ports[name] = kept[name] if name in kept and is_free(kept[name]) else _another(ports)
+        port = kept.get(name)
+        ports[name] = port if port and is_free(port) else free_port(HOST, but={*kept.values(), *ports.values()})
     place.write_kept(ports)
     return ports
 
@@ -44,9 +45,3 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
-
-
-def _another(than: dict[str, int]) -> int:
-    while (port := free_port(HOST)) in than.values():
-        pass
-    return port

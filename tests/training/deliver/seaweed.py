@@ -72,10 +72,10 @@ def _binary() -> str:
 
 
 def _free(count: int) -> list[int]:
-    found: set[int] = set()
-    while len(found) < count:
-        found.add(free_port("127.0.0.1"))
-    return sorted(found)
+    found: list[int] = []
+    for _ in range(count):
+        found.append(free_port("127.0.0.1", but=found))
+    return found
 
 
 def _answers(url: str) -> bool:

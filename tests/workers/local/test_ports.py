@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from training.spec import ports
 from workers.local.place import CannotStart, Place
 from workers.local.ports import private_ports, web_port
 
@@ -52,3 +53,14 @@ def test_a_private_port_is_none_that_connections_are_given(tmp_path: Path) -> No
     ports = private_ports(Place(tmp_path), names)
     assert len(set(ports.values())) == 50
     assert all(1024 < port < first for port in ports.values())
+
+
+def test_a_port_that_moves_is_not_another_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = ports.free_port("127.0.0.1")
+    monkeypatch.setattr(ports, "LOWEST", kept)
+    monkeypatch.setattr(ports, "_end", lambda: kept + 1)  # no other is left to choose
+    taken, port = listen()
+    place = Place(tmp_path)
+    place.write_kept({"redis": port, "node-a": kept})
+    with taken:
+        assert private_ports(place, ("redis", "node-a"))["redis"] not in (port, kept)
