@@ -43,7 +43,7 @@ class SshHost:
     def inside(self, *argv: str) -> str:
         """Return the output of a command run in the host's namespaces."""
         (first,) = Path(f"/proc/{self.init.pid}/task/{self.init.pid}/children").read_text().split()
-        enter = ["nsenter", "-t", first, "-n", "-m", "-p", *argv]
+        enter = ["nsenter", "-t", first, "-n", "-m", "-p", "-r", *argv]
         return subprocess.run(enter, check=True, capture_output=True, text=True).stdout
 
 
