@@ -41,7 +41,20 @@ class Node(models.Model):
         validators=[device],
         help_text="Network interface between nodes; empty: chosen by NCCL.",
     )
-    in_service = models.BooleanField(default=True)
+    jump = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="behind",
+        help_text="Node through which this one is reached; empty: directly.",
+    )
+    labels = models.JSONField(default=list, blank=True, help_text="Words by which runs can ask for it.")
+    notes = models.TextField(blank=True)
+    in_service = models.BooleanField(default=True, help_text="Drained nodes finish what they do and take nothing new.")
+    drained_at = models.DateTimeField(null=True, blank=True, editable=False)
+    drained_by = models.CharField(max_length=150, blank=True, editable=False)
+    drained_why = models.CharField(max_length=200, blank=True)
     facts = models.JSONField(default=dict, blank=True, editable=False, help_text="What the last check found.")
     checked_at = models.DateTimeField(null=True, blank=True, editable=False)
     problem = models.TextField(blank=True, editable=False, help_text="Why it is not ready; empty: ready.")
