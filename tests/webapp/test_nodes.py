@@ -120,14 +120,6 @@ def test_a_changed_key_shows_both_fingerprints_and_is_pinned_anew(page: Client, 
     assert (fingerprint(node.host_key), node.problem) == (fingerprint(sshd.host_key), "")
 
 
-def test_it_drains_and_returns(page: Client, world: World) -> None:
-    node = world.nodes[0]
-    for value in ("0", "1"):
-        page.post(f"/fleet/nodes/{node.pk}/service", {"in_service": value})
-        node.refresh_from_db()
-        assert node.in_service is (value == "1")
-
-
 def test_check_asks_the_workers(
     page: Client, world: World, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:

@@ -16,6 +16,11 @@ WRITES = [
     ("post", "/fleet/nodes/add"),
     ("post", "/fleet/nodes/confirm"),
     ("post", "/fleet/nodes/{node}/service"),
+    ("get", "/fleet/nodes/{node}/edit"),
+    ("post", "/fleet/nodes/{node}/edit"),
+    ("get", "/fleet/nodes/{node}/remove"),
+    ("post", "/fleet/nodes/{node}/remove"),
+    ("post", "/fleet/nodes/{node}/back"),
     ("get", "/fleet/nodes/{node}/repin"),
     ("post", "/fleet/nodes/{node}/repin"),
     ("post", "/fleet/identities/"),
@@ -44,7 +49,7 @@ def test_others_are_told_why_and_where_to_turn(guest: Client, method: str, addre
     assert (Identity.objects.count(), ModelSource.objects.count()) == (1, 1)
 
 
-@pytest.mark.parametrize("address", ["/fleet/nodes/", "/fleet/nodes/cards", "/fleet/identities/", "/runs/new/"])
+@pytest.mark.parametrize("address", ["/fleet/nodes/", "/fleet/nodes/alpha/", "/fleet/identities/", "/runs/new/"])
 def test_others_read_and_see_no_button_that_is_not_theirs(guest: Client, address: str) -> None:
     for name, shown in (("eve", False), ("ada", True)):
         guest.force_login(User.objects.get(username=name))

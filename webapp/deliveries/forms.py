@@ -68,7 +68,7 @@ def form_of(kind: str) -> type[DestinationForm]:
     """Return the form of a kind of destination."""
     fields: dict[str, Any] = {"kind": kind}
     if kind == "node":
-        pinned = Node.objects.exclude(host_key="").order_by("name")
+        pinned = Node.objects.filter(removed_at=None).exclude(host_key="").order_by("name")
         fields["node"] = forms.ModelChoiceField(pinned, help_text="It receives the folder, through this service.")
     for name, info in TARGETS[kind].model_fields.items():
         if name != "kind":

@@ -8,7 +8,8 @@ from django.http import HttpRequest
 from webapp.dispatch import check_node
 from webapp.facts import FactsAdmin
 
-from .models import Claim, Cluster, Identity, Node
+from . import changes
+from .models import Claim, Cluster, Identity, Node, NodeChange
 from .ssh import fingerprint
 
 
@@ -32,11 +33,18 @@ class NodeAdmin(admin.ModelAdmin):
         "in_service",
         "ready",
         "checked_at",
+        "removed_at",
     ]
-    list_filter = ["cluster", "in_service", "accelerator", ("problem", admin.EmptyFieldListFilter)]
+    list_filter = [
+        "cluster",
+        "in_service",
+        "accelerator",
+        ("problem", admin.EmptyFieldListFilter),
+        ("removed_at", admin.EmptyFieldListFilter),
+    ]
     search_fields = ["name", "address", "problem"]
     list_select_related = ["cluster"]
-    readonly_fields = ["pinned", "problem", "checked_at", "facts"]
+    readonly_fields = ["pinned", "labels", "problem", "checked_at", "facts", "removed_at"]
     actions = ["check_nodes"]
 
     @admin.display(boolean=True)
@@ -53,8 +61,18 @@ class NodeAdmin(admin.ModelAdmin):
             check_node(node.pk)
         self.message_user(request, "The checks are under way; look again in a few seconds.")
 
+    def save_model(self, request: HttpRequest, node: Node, form: object, change: bool) -> None:
+        before = Node.objects.get(pk=node.pk)
+        super().save_model(request, node, form, change)
+        service = "" if before.in_service == node.in_service else f"in service {'yes' if node.in_service else 'no'}"
+        if text := ", ".join(filter(None, [changes.differences(before, node), service])):
+            changes.record(node, request.user.get_username(), text)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False  # a node without a confirmed key is no node: it is added on the site
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False  # it is removed on the site, which says what would be lost
 
 
 @admin.register(Identity)
@@ -68,6 +86,14 @@ class IdentityAdmin(FactsAdmin):
     @admin.display(description="fingerprint")
     def public_fingerprint(self, identity: Identity) -> str:
         return fingerprint(identity.public_key)
+
+
+@admin.register(NodeChange)
+class NodeChangeAdmin(FactsAdmin):
+    list_display = ["node", "text", "actor", "at"]
+    list_filter = ["node__cluster", "at"]
+    search_fields = ["node__name", "text", "actor"]
+    list_select_related = ["node"]
 
 
 @admin.register(Claim)

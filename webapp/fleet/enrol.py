@@ -10,8 +10,8 @@ from django.db import transaction
 
 from training.spec.lint import Problem, Refused
 
-from . import ssh
-from .models import Cluster, Identity, Node
+from . import changes, labels, ssh
+from .models import Claim, Cluster, Identity, Node
 
 SECONDS = 15  # that a person waits for a host to show its key
 
@@ -68,15 +68,40 @@ def checked_key(text: str) -> str:
 
 
 @transaction.atomic
-def put_node(node: Node, cluster: str) -> Node:
-    """Check and store `node` in the cluster of that name, made where it is missing; raise Refused."""
+def put_node(node: Node, cluster: str, actor: str = "service") -> Node:
+    """Check and store `node` in the cluster of that name, made where it is missing; raise Refused.
+
+    What is new or different is written down as `actor`'s doing.
+    """
+    before = Node.objects.filter(pk=node.pk).first() if node.pk else None
     try:
         node.cluster = Cluster.objects.filter(name=cluster).first() or _new_cluster(cluster)
+        node.labels = labels.checked(node.labels)
         node.full_clean()
     except ValidationError as error:
         raise Refused(problems_of(error)) from None
+    _check_move(before, node)
     node.save()
+    _tell(before, node, actor)
     return node
+
+
+def _check_move(before: Node | None, node: Node) -> None:
+    if before and before.cluster_id != node.cluster_id and Claim.objects.filter(node=node).exists():
+        why = f"a run of {before.cluster} holds the node"
+        raise Refused([Problem("cluster", why, "Drain it and wait until it is free.")])
+
+
+def _tell(before: Node | None, node: Node, actor: str) -> None:
+    if before is None:
+        key = ssh.fingerprint(node.host_key)
+        changes.record(node, actor, f"added, {key} pinned" if key else "added")
+    else:
+        told = [changes.differences(before, node)]
+        if before.host_key != node.host_key:
+            told.append(f"{ssh.fingerprint(node.host_key) or 'no key'} pinned")
+        if text := ", ".join(filter(None, told)):
+            changes.record(node, actor, text)
 
 
 def _new_cluster(name: str) -> Cluster:
@@ -98,7 +123,10 @@ def problems_of(error: ValidationError) -> list[Problem]:
     ]
 
 
-def repin(node: Node, key: str) -> None:
+@transaction.atomic
+def repin(node: Node, key: str, actor: str = "service") -> None:
     """Pin `key`, which a person has confirmed; whatever the old key had as a problem is to be checked anew."""
+    old = ssh.fingerprint(node.host_key) or "none"
     node.host_key, node.problem, node.checked_at = checked_key(key), "", None
     node.save(update_fields=["host_key", "problem", "checked_at"])
+    changes.record(node, actor, f"host key {ssh.fingerprint(node.host_key)} pinned, it was {old}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django import forms
 
+from training.spec.lint import Refused
 from webapp.looks import Looks
 
+from .labels import labels_of
 from .models import Cluster, Identity, Node
 
 
@@ -28,25 +30,40 @@ class NodeForm(Looks, forms.ModelForm):
             "accelerator",
             "internal_address",
             "interface",
+            "labels",
+            "notes",
         ]
-        labels = {"processes": "Ranks", "accelerator": "It has GPUs"}
+        labels = {"processes": "Ranks", "accelerator": "It has GPUs", "python": "Interpreter"}
         help_texts = {
             "address": "Host name or IP address that this service reaches over SSH.",
             "user": "Logs in with the identity's key; needs no root.",
             "identity": "Its public key must be in that user's ~/.ssh/authorized_keys.",
         }
 
+    labels = forms.CharField(
+        max_length=700, required=False, help_text="Words to find it by, and to ask for it, such as: a100 nvlink."
+    )
+
     field_order = ["cluster", "name"]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.fields["cluster"].widget.attrs["list"] = "clusters"
+        self.fields["notes"].widget.attrs["rows"] = 3
+        self.initial["labels"] = " ".join(self.initial.get("labels") or [])
 
     def clusters(self) -> list[str]:
         return list(Cluster.objects.values_list("name", flat=True))
 
     def clean_cluster(self) -> str:
         return str(self.cleaned_data["cluster"])
+
+    def clean_labels(self) -> list[str]:
+        try:
+            return labels_of(self.cleaned_data["labels"])
+        except Refused as refused:
+            problem = refused.problems[0]
+            raise forms.ValidationError(f"{problem.reason}. {problem.fix}") from None
 
     def construct(self) -> Node:
         """Return the node as described, not stored and without its cluster."""

@@ -7,9 +7,14 @@ from . import views
 app_name = "fleet"
 urlpatterns = [
     path("nodes/", views.nodes, name="nodes"),
-    path("nodes/cards", views.cards, name="cards"),
+    path("nodes/cards", views.some_cards, name="cards"),
     path("nodes/add", views.add, name="add"),
     path("nodes/confirm", views.confirm, name="confirm"),
+    path("nodes/<slug:name>/", views.node, name="node"),
+    path("nodes/<int:node_id>/now", views.now, name="now"),
+    path("nodes/<int:node_id>/edit", views.edit, name="edit"),
+    path("nodes/<int:node_id>/remove", views.remove, name="remove"),
+    path("nodes/<int:node_id>/back", views.bring_back, name="bring_back"),
     path("nodes/<int:node_id>/check", views.check, name="check"),
     path("nodes/<int:node_id>/service", views.service, name="service"),
     path("nodes/<int:node_id>/repin", views.repin, name="repin"),

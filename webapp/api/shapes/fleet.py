@@ -52,7 +52,7 @@ class ClusterOut(Schema):
 
     @classmethod
     def of(cls, cluster: Cluster) -> ClusterOut:
-        nodes = cluster.nodes.select_related("cluster", "claim__attempt")
+        nodes = cluster.nodes.filter(removed_at=None).select_related("cluster", "claim__attempt")
         return cls(
             id=cluster.pk,
             name=cluster.name,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.urls import reverse
 
 from training.spec.plan import NodeSlot
 
@@ -17,7 +19,11 @@ device = RegexValidator(r"^[A-Za-z0-9._:-]+$", "Give an interface as `ip link` s
 
 
 class Node(models.Model):
-    """A host, its pinned key and what is on it. `host_key` is empty until a person has confirmed it."""
+    """A host, its pinned key and what is on it. `host_key` is empty until a person has confirmed it.
+
+    Changed through webapp.fleet.enrol and webapp.fleet.actions, which write down who did what. A node that is removed
+    keeps its row, out of service, for as long as runs tell of it.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="nodes")
     name = models.SlugField(max_length=50, unique=True)
@@ -55,6 +61,8 @@ class Node(models.Model):
     drained_at = models.DateTimeField(null=True, blank=True, editable=False)
     drained_by = models.CharField(max_length=150, blank=True, editable=False)
     drained_why = models.CharField(max_length=200, blank=True)
+    removed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    removed_by = models.CharField(max_length=150, blank=True, editable=False)
     facts = models.JSONField(default=dict, blank=True, editable=False, help_text="What the last check found.")
     checked_at = models.DateTimeField(null=True, blank=True, editable=False)
     problem = models.TextField(blank=True, editable=False, help_text="Why it is not ready; empty: ready.")
@@ -64,6 +72,18 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("fleet:node", args=[self.name])
+
+    def clean(self) -> None:
+        """Raise ValidationError where the way to the node would lead through the node itself."""
+        hop, seen = self.jump, []
+        while hop is not None:
+            seen.append(hop.name)
+            if hop.pk == self.pk and self.pk is not None:
+                raise ValidationError({"jump": f"the way would be a circle: {self.name}, {', '.join(seen)}"})
+            hop = hop.jump
 
     def slot(self) -> NodeSlot:
         """Return its place in a launch."""

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from training.spec.lint import Problem, Refused
-from webapp.people import staff_only
+from webapp.people import person, staff_only
 
 from .. import enrol
 from ..forms import NodeForm
@@ -45,11 +45,11 @@ def confirm(request: HttpRequest) -> HttpResponse:
         if [node.address, node.port] != seen[:2]:
             raise Refused([Problem("address", "it is not the one whose key was shown", "Start again.")])
         node.host_key = seen[2]
-        enrol.put_node(node, form.cleaned_data["cluster"])
+        enrol.put_node(node, form.cleaned_data["cluster"], person(request).get_username())
     except Refused as refused:
         return _form(request, form, refused.problems)
     messages.success(request, f"{node} is added, its host key pinned. Press Check to see whether it can train.")
-    return redirect("fleet:nodes")
+    return redirect(node)
 
 
 def sealed(address: str, port: int, key: str) -> str:

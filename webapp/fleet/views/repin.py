@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from training.spec.lint import Problem, Refused
 from webapp.dispatch import check_node
-from webapp.people import staff_only
+from webapp.people import person, staff_only
 
 from .. import enrol
 from ..models import Node
@@ -31,10 +31,10 @@ def _pinned(request: HttpRequest, node: Node) -> HttpResponse:
     address, port, key = opened(request.POST.get("seen", ""))
     if [node.address, node.port] != [address, port]:
         raise Refused([Problem("address", "it has been changed since the key was shown", "Look at the key again.")])
-    enrol.repin(node, key)
+    enrol.repin(node, key, person(request).get_username())
     check_node(node.pk)
     messages.success(request, f"{node}: the key {fingerprint(key)} is pinned; the node is being checked.")
-    return redirect("fleet:nodes")
+    return redirect(node)
 
 
 def _ask(request: HttpRequest, node: Node, key: str, problems: list[Problem] | None = None) -> HttpResponse:

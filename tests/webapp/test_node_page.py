@@ -1,0 +1,139 @@
+"""One node: its page, its drain with a reason, its edits, its removal, and who did what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from training.spec.lint import Refused
+from webapp.fleet import actions, enrol
+from webapp.fleet.labels import labels_of
+from webapp.fleet.models import Node, NodeChange
+from webapp.runs.models import Attempt, Run
+from webapp.runs.states import RunState
+
+from .rows import HOSTILE, World
+
+
+def edited(node: Node, **changes: object) -> dict[str, Any]:
+    names = ("name", "address", "port", "user", "python", "scratch", "processes", "internal_address", "interface")
+    same = {name: getattr(node, name) for name in names}
+    return same | {"cluster": node.cluster.name, "identity": node.identity_id, "notes": "", "labels": ""} | changes
+
+
+def told(node: Node) -> list[str]:
+    return [f"{row.actor}: {row.text}" for row in NodeChange.objects.filter(node=node).order_by("pk")]
+
+
+def test_its_page_says_what_is_on_it_and_what_was(page: Client, world: World) -> None:
+    world.running("holder").run.attempt.claims.create(node=world.nodes[0])
+    Node.objects.filter(name="alpha").update(notes=HOSTILE, drained_why=HOSTILE, in_service=False)
+    for address in ("/fleet/nodes/alpha/", f"/fleet/nodes/{world.nodes[0].pk}/now"):
+        text = page.get(address).content.decode()
+        assert "holds it, taken" in text
+        assert "<img" not in text.replace('<img src="/static', "")
+    assert page.get("/fleet/nodes/alpha/").context["placements_count"] == 1
+    assert "No run has been here yet" not in page.get("/fleet/nodes/alpha/").content.decode()
+    assert page.get("/fleet/nodes/nobody/").status_code == 404
+
+
+def test_it_is_drained_with_a_reason_and_returned(page: Client, world: World) -> None:
+    node = world.nodes[0]
+    page.post(f"/fleet/nodes/{node.pk}/service", {"in_service": "0", "why": "fan is\n loud"})
+    node.refresh_from_db()
+    assert (node.in_service, node.drained_by, node.drained_why) == (False, "ada", "fan is loud")
+    assert "fan is loud" in page.get("/fleet/nodes/").content.decode()
+    page.post(f"/fleet/nodes/{node.pk}/service", {"in_service": "1"})
+    node.refresh_from_db()
+    assert (node.in_service, node.drained_at, node.drained_why) == (True, None, "")
+    assert told(node)[-2:] == ["ada: taken out of service: fan is loud", "ada: returned to service"]
+    with pytest.raises(Refused, match="201 characters"):
+        actions.drain(node, "ada", "x" * 201)
+
+
+def test_an_edit_is_kept_with_what_was_before(page: Client, world: World) -> None:
+    node = world.nodes[0]
+    answer = page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, port=2222, labels="NVLink, a100", notes="rack 3"))
+    assert answer.status_code == 302, answer.context["form"].errors
+    node.refresh_from_db()
+    assert (node.port, node.labels, node.notes) == (2222, ["a100", "nvlink"], "rack 3")
+    assert told(node)[-1] == "ada: port 22 → 2222, labels none → a100 nvlink, notes changed"
+    assert 'value="a100 nvlink"' in page.get(f"/fleet/nodes/{node.pk}/edit").content.decode()
+    page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, labels="a100 nvlink", notes="rack 3"))
+    assert len(told(node)) == 2, "nothing was changed, so nothing is told"
+
+
+def test_a_node_that_is_held_stays_in_its_cluster(page: Client, world: World) -> None:
+    node = world.nodes[0]
+    world.running().run.attempt.claims.create(node=node)
+    answer = page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, cluster="other"))
+    assert [problem.field for problem in answer.context["problems"]] == ["cluster"]
+    node.refresh_from_db()
+    assert node.cluster.name == "pair"
+
+
+def test_it_is_not_removed_while_something_is_on_it_or_would_be_lost(page: Client, world: World) -> None:
+    node = world.nodes[0]
+    feed = world.running("holder")
+    feed.checkpoint(1)
+    feed.run.attempt.claims.create(node=node)
+    held = page.post(f"/fleet/nodes/{node.pk}/remove", {"even_so": "1"})
+    assert held.status_code == 422
+    assert "holds it" in held.content.decode()
+    feed.run.attempt.claims.all().delete()
+    assert "has not ended there" in page.get(f"/fleet/nodes/{node.pk}/remove").content.decode()
+    feed.end(RunState.FAILED)
+    Attempt.objects.update(ended_at="2026-01-01T00:00:00Z")
+    lost = page.post(f"/fleet/nodes/{node.pk}/remove")
+    assert lost.status_code == 422
+    assert "1 complete checkpoint" in lost.content.decode()
+    page.post(f"/fleet/nodes/{node.pk}/remove", {"even_so": "1"})
+    node.refresh_from_db()
+    assert (node.removed_by, node.in_service) == ("ada", False)
+    assert page.get(Run.objects.get().get_absolute_url()).status_code == 200
+    assert "alpha" not in page.get("/fleet/nodes/cards").content.decode()
+    assert "alpha" in page.get("/fleet/nodes/cards?state=removed").content.decode()
+    with pytest.raises(Refused, match="removed"):
+        actions.restore(node, "ada")
+    page.post(f"/fleet/nodes/{node.pk}/back")
+    node.refresh_from_db()
+    assert (node.removed_at, node.in_service) == (None, False)
+
+
+def test_a_node_of_which_nothing_tells_is_gone(page: Client, world: World) -> None:
+    alpha, beta = world.nodes
+    beta.jump = alpha
+    enrol.put_node(beta, "pair")
+    assert "beta is reached through it" in page.post(f"/fleet/nodes/{alpha.pk}/remove").content.decode()
+    page.post(f"/fleet/nodes/{beta.pk}/remove")
+    page.post(f"/fleet/nodes/{alpha.pk}/remove")
+    assert not Node.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("", {"alpha", "beta"}),
+        ("label=a100", {"alpha"}),
+        ("cluster=other", set()),
+        ("state=drained", {"beta"}),
+        ("state=free&cluster=pair", {"alpha"}),
+        ("state=held", set()),
+        ("state=problem", {"beta"}),
+        ("state=no-such", {"alpha", "beta"}),
+    ],
+)
+def test_the_list_is_filtered(page: Client, world: World, query: str, shown: set[str]) -> None:
+    Node.objects.filter(name="alpha").update(labels=["a100"])
+    Node.objects.filter(name="beta").update(in_service=False, problem="disk: full")
+    clusters = page.get(f"/fleet/nodes/?{query}").context["clusters"]
+    assert {card.node.name for _, cards in clusters for card in cards} == shown
+
+
+def test_labels_are_short_words() -> None:
+    assert labels_of("B200, nvlink  b200") == ["b200", "nvlink"]
+    for wrong in ("a;id", "ä", "x" * 31, " ".join(f"l{i}" for i in range(21))):
+        with pytest.raises(Refused):
+            labels_of(wrong)

@@ -1,0 +1,79 @@
+"""What people do to a node that is there: take it out of service and back, remove it and bring it back."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from training.spec.lint import Problem, Refused
+
+from . import changes, uses
+from .models import Node
+
+LONGEST = 200
+
+
+@transaction.atomic
+def drain(node: Node, actor: str, why: str = "") -> None:
+    """Have the node finish what it does and take nothing new. Said again, the newer reason counts."""
+    why = " ".join(why.split())
+    if len(why) > LONGEST:
+        raise Refused([Problem("why", f"it has {len(why)} characters", f"Say it in {LONGEST}.")])
+    node.in_service, node.drained_at, node.drained_by, node.drained_why = False, timezone.now(), actor, why
+    node.save(update_fields=["in_service", "drained_at", "drained_by", "drained_why"])
+    changes.record(node, actor, f"taken out of service: {why}" if why else "taken out of service")
+
+
+@transaction.atomic
+def restore(node: Node, actor: str) -> None:
+    """Return the node to service; raise Refused where it can't take anything."""
+    if node.removed_at:
+        raise Refused([Problem("node", "it is removed", "Bring it back first.")])
+    if not node.host_key:
+        raise Refused([Problem("host_key", "nobody has confirmed it", "Compare and pin it first.")])
+    if node.in_service:
+        return
+    node.in_service, node.drained_at, node.drained_by, node.drained_why = True, None, "", ""
+    node.save(update_fields=["in_service", "drained_at", "drained_by", "drained_why"])
+    changes.record(node, actor, "returned to service")
+
+
+@transaction.atomic
+def remove(node: Node, actor: str, *, even_so: bool = False) -> bool:
+    """Take the node away; return True where nothing told of it and its row is gone as well.
+
+    Raises Refused with all that is on it, or with what would be lost unless that is meant (`even_so`). Files on the
+    host stay as they are.
+    """
+    node = Node.objects.select_for_update().get(pk=node.pk)
+    problems = uses.in_use(node)
+    if not problems and not even_so and (lost := uses.losses(node)):
+        fix = "Deliver or delete them first, or say that they may become unreachable (even_so)."
+        problems = [Problem("node", f"{' and '.join(lost)} lie there", fix)]
+    if problems:
+        raise Refused(problems)
+    try:
+        with transaction.atomic():
+            node.delete()
+        return True
+    except ProtectedError:
+        _mark(node, actor)
+        return False
+
+
+def _mark(node: Node, actor: str) -> None:
+    node.removed_at, node.removed_by, node.in_service = timezone.now(), actor, False
+    node.save(update_fields=["removed_at", "removed_by", "in_service"])
+    changes.record(node, actor, "removed")
+
+
+@transaction.atomic
+def bring_back(node: Node, actor: str) -> None:
+    """Undo a removal: the node is there again, out of service until somebody returns it."""
+    if node.removed_at is None:
+        return
+    node.removed_at, node.removed_by = None, ""
+    node.drained_at, node.drained_by, node.drained_why = timezone.now(), actor, "brought back"
+    node.save(update_fields=["removed_at", "removed_by", "drained_at", "drained_by", "drained_why"])
+    changes.record(node, actor, "brought back, out of service")
