@@ -19,6 +19,7 @@ ADVANCE_RUN = "workers.advance_run"
 ADVANCE_JOB = "workers.advance_job"
 ADVANCE_CHECKPOINT = "workers.advance_checkpoint"
 CHECK_NODE = "workers.check_node"
+TRY_KEY = "workers.try_key"
 
 
 def advance_run(run_id: int) -> None:
@@ -36,6 +37,11 @@ def advance_checkpoint(checkpoint_id: int) -> None:
 
 def check_node(node_id: int) -> None:
     _on_commit(CHECK_NODE, node_id)
+
+
+def try_key(identity_id: int) -> None:
+    """Try an identity's next key on its nodes."""
+    _on_commit(TRY_KEY, identity_id)
 
 
 def _on_commit(name: str, *key: str | int) -> None:

@@ -7,7 +7,7 @@ from celery.signals import heartbeat_sent
 from webapp import dispatch
 from webapp.runs import heartbeat
 
-from . import advance, check, sweep
+from . import advance, check, next_key, sweep
 from .app import SWEEP, app
 from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
@@ -31,6 +31,11 @@ def advance_checkpoint(checkpoint_id: int) -> None:
 @app.task(name=dispatch.CHECK_NODE)
 def check_node(node_id: int) -> None:
     check.check_node(node_id)
+
+
+@app.task(name=dispatch.TRY_KEY)
+def try_key(identity_id: int) -> None:
+    next_key.try_key(identity_id)
 
 
 @app.task(name=SWEEP)

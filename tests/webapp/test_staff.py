@@ -24,6 +24,11 @@ WRITES = [
     ("get", "/fleet/nodes/{node}/repin"),
     ("post", "/fleet/nodes/{node}/repin"),
     ("post", "/fleet/identities/"),
+    ("post", "/fleet/identities/paste"),
+    ("post", "/fleet/identities/1/delete"),
+    ("get", "/fleet/identities/1/key"),
+    ("post", "/fleet/identities/1/key"),
+    ("get", "/fleet/identities/1/next"),
     ("get", "/runs/models/new/"),
     ("post", "/runs/models/new/"),
 ]

@@ -9,7 +9,7 @@ from webapp.dispatch import check_node
 from webapp.facts import FactsAdmin
 
 from . import changes
-from .models import Claim, Cluster, Identity, Node, NodeChange
+from .models import Claim, Cluster, Identity, NextKey, Node, NodeChange
 from .ssh import fingerprint
 
 
@@ -79,13 +79,23 @@ class NodeAdmin(admin.ModelAdmin):
 class IdentityAdmin(FactsAdmin):
     """The sealed private key is in no field."""
 
-    list_display = ["name", "public_fingerprint", "created_at"]
+    list_display = ["name", "kind", "public_fingerprint", "created_at"]
+    list_filter = ["kind"]
     search_fields = ["name", "public_key"]
-    fields = ["name", "public_key", "created_at"]
+    fields = ["name", "kind", "public_key", "created_at"]
 
     @admin.display(description="fingerprint")
     def public_fingerprint(self, identity: Identity) -> str:
         return fingerprint(identity.public_key)
+
+
+@admin.register(NextKey)
+class NextKeyAdmin(FactsAdmin):
+    """The sealed private key is in no field."""
+
+    list_display = ["identity", "made_by", "made_at", "asked_at", "tried_at"]
+    search_fields = ["identity__name", "public_key"]
+    fields = ["identity", "public_key", "made_by", "made_at", "asked_at", "tried", "tried_at"]
 
 
 @admin.register(NodeChange)

@@ -79,3 +79,17 @@ class IdentityForm(Looks, forms.Form):
         if Identity.objects.filter(name=name).exists():
             raise forms.ValidationError("There is an identity of that name; choose another.")
         return name
+
+
+class PasteForm(IdentityForm):
+    private_key = forms.CharField(
+        max_length=20_000,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="The whole file, without a passphrase. Kept sealed, and never shown again.",
+    )
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].widget.attrs["id"] = "paste-name"
+        self.fields["private_key"].widget.attrs["id"] = "paste-key"

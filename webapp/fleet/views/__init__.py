@@ -2,7 +2,7 @@
 
 from .add import add, confirm
 from .edit import edit
-from .identities import identities
+from .identities import delete_identity, identities, next_key, paste, replace_key
 from .node import node, now
 from .nodes import check, nodes, some_cards
 from .repin import repin
@@ -13,13 +13,17 @@ __all__ = [
     "bring_back",
     "check",
     "confirm",
+    "delete_identity",
     "edit",
     "identities",
+    "next_key",
     "node",
     "nodes",
     "now",
+    "paste",
     "remove",
     "repin",
+    "replace_key",
     "service",
     "some_cards",
 ]

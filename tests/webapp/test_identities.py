@@ -1,0 +1,70 @@
+"""Identities on the site: pasted in, shown, replaced, deleted; private halves are nowhere."""
+
+from __future__ import annotations
+
+import asyncssh
+import pytest
+from django.test import Client
+
+from webapp.fleet.models import Identity, NextKey, Node
+
+from .rows import World
+
+KEY = asyncssh.generate_private_key("ssh-ed25519")
+PEM = KEY.export_private_key().decode()
+
+
+def test_a_pasted_key_is_sealed_and_shown_nowhere(page: Client, world: World) -> None:
+    page.post("/fleet/identities/paste", {"name": "mine", "private_key": PEM})
+    kept = Identity.objects.get(name="mine")
+    assert (kept.kind, kept.public_key) == ("pasted", KEY.export_public_key().decode().strip())
+    assert asyncssh.import_private_key(kept.private_key) == KEY
+    body = "".join(PEM.splitlines()[1:-1])
+    for address in ("/fleet/identities/", f"/admin/fleet/identity/{kept.pk}/change/"):
+        text = page.get(address).content.decode()
+        assert body not in text.replace("\n", "")
+        assert kept.sealed_private_key not in text
+    again = page.post("/fleet/identities/paste", {"name": "twice", "private_key": PEM})
+    assert "mine has this very key" in again.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("pem", "reason"),
+    [
+        (KEY.export_private_key("pkcs8-pem", "secret").decode(), "protected by a passphrase"),
+        (PEM[:80], "no private key"),
+        (KEY.export_public_key().decode(), "no private key"),
+    ],
+)
+def test_a_key_that_can_not_be_used_is_refused_and_not_repeated(page: Client, pem: str, reason: str) -> None:
+    answer = page.post("/fleet/identities/paste", {"name": "mine", "private_key": pem})
+    assert answer.status_code == 422
+    assert reason in str(answer.context["problems"])
+    assert not Identity.objects.filter(name="mine").exists()
+
+
+def test_one_that_is_used_is_not_deleted(page: Client, world: World) -> None:
+    used = Identity.objects.get()
+    answer = page.post(f"/fleet/identities/{used.pk}/delete", follow=True)
+    assert "it is used by alpha, beta" in answer.content.decode()
+    Node.objects.all().delete()
+    page.post(f"/fleet/identities/{used.pk}/delete")
+    assert not Identity.objects.exists()
+
+
+def test_the_page_of_a_replacement_leads_through_it(page: Client, world: World) -> None:
+    identity = Identity.objects.get()
+    address = f"/fleet/identities/{identity.pk}/key"
+    page.post(address, {"do": "begin"})
+    following = NextKey.objects.get()
+    shown = page.get(address).content.decode()
+    assert following.public_key in shown
+    assert "PRIVATE" not in shown
+    assert following.sealed_private_key not in shown
+    assert page.post(address, {"do": "finish"}).status_code == 422
+    page.post(address, {"do": "try"})
+    assert NextKey.objects.get().is_being_tried
+    assert "every 2s" in page.get(f"/fleet/identities/{identity.pk}/next").content.decode()
+    page.post(address, {"do": "drop"})
+    assert not NextKey.objects.exists()
+    assert Identity.objects.get().public_key == identity.public_key
