@@ -8,6 +8,7 @@
     <scratch>/runs/<run>/exports/<export>/      one job, with the model folder in it
     <scratch>/runs/<run>/deliveries/<id>/       one job, which sends an export elsewhere
     <scratch>/runs/<run>/trials/<id>/           one job, which answers prompts
+    <scratch>/transfers/<name>/                 keys, while files go from one node to another
 
 A job's folder is per node, so that nodes with a shared scratch never write the same file.
 """
@@ -164,6 +165,10 @@ class Scratch:
     def checkpoint(self, run: int, attempt: int, step: int) -> PurePosixPath:
         return self.checkpoints(run, attempt) / checkpoint_name(step)
 
+    def transfer(self, name: str) -> PurePosixPath:
+        """Return the folder of one side of a transfer of files between two nodes; `name`: hexadecimal."""
+        return self.root / "transfers" / name
+
     def export(self, run: int, export: int) -> JobFolder:
         return self.nodejob(run, "export", export)
 
@@ -173,6 +178,11 @@ class Scratch:
 
 
 EXPORT_RECORD = ".export.json"  # in an export's folder: what of it is on the disk, until its end is told
+
+
+def part_name(name: str) -> str:
+    """Return what a file is called, beside its place, while another node's bytes of it are coming in."""
+    return f".{name}.part"
 
 
 def partial_name(out: str) -> str:

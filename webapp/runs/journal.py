@@ -22,6 +22,8 @@ from . import digest
 from .models import Attempt, Event, Run, Stream, Transition
 from .nudge import nudge_on_commit
 
+SHARDS = "shards"  # text: what of a checkpoint goes from which node to which, and which way
+
 
 @dataclass(frozen=True)
 class Bad:

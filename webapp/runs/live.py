@@ -12,7 +12,7 @@ from typing import Any
 
 from training.spec.events import Kind, strict
 
-from . import jobkinds, reach, sources
+from . import jobkinds, journal, reach, sources
 from .digest import readings
 from .models import Attempt, Event
 from .shelf import acts
@@ -34,6 +34,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.FINISHED: ("header",),
     "state": ("header", "actions", "history", "checkpoints", "charts"),
     reach.KIND: ("header",),
+    journal.SHARDS: ("history",),
     acts.KIND: ("checkpoints", "actions", "history"),
 }
 # Colours and cursor moves of terminals (ECMA-48), and titles (OSC).

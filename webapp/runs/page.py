@@ -13,7 +13,7 @@ from django.utils import timezone
 from training.spec.events import Kind
 from webapp.show import Bar
 
-from . import actions, jobkinds
+from . import actions, jobkinds, journal
 from .digest import PROBLEM
 from .expected import progress
 from .facts import panel
@@ -181,6 +181,7 @@ def history(run: Run) -> Context:
         "asked": run.events.filter(kind__in=kinds, data__has_key="text").order_by("-number"),
         "moves": run.transitions.select_related("attempt").order_by("-id"),
         "shelf": shelf_acts.told(run),
+        "brought": run.events.filter(kind=journal.SHARDS).order_by("-number"),
         "attempts": run.attempts.select_related("resume_from").prefetch_related("placements__node").order_by("-number"),
     }
 

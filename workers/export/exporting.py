@@ -20,10 +20,11 @@ from webapp.runs import actions, expected, journal, lifecycle
 from webapp.runs.models import Checkpoint, Export, Run
 from webapp.runs.states import ExportState
 
+from .. import shards
 from ..end.ending import End
 from ..follow import streams
 from ..group import Answer, Member
-from ..launch import prepare, shards
+from ..launch import prepare
 from ..nodejob.work import Bring, Work, ended_well, member_of, reason_of
 from . import hold, leftovers, passport, planning
 
@@ -113,8 +114,8 @@ class Exporting(Work[Export]):
             await Export.objects.filter(pk=job.pk).aupdate(phase=expected.GATHER, done=done, total=total)
 
         async def together(host: Host) -> None:
-            there = shards.Place(member.name, host, str(source.folder_on(member.slot)))
-            await shards.bring_together(source, [there], only=EXPORT_READS, tell=tell)
+            account = prepare.account(job.attempt, tell)
+            await shards.bring_together(source, [source.place(member, host)], account, only=EXPORT_READS)
 
         return together
 

@@ -15,7 +15,7 @@ from webapp.runs.models import Export
 
 from .. import group
 from ..group import Member
-from ..launch.shards import Source
+from ..shards import Source
 
 UPKEEP_AFTER = timedelta(minutes=1)  # the export counts as ended by then
 

@@ -15,12 +15,12 @@ from training.spec.plan import training_argv
 from webapp.fleet.ssh import CommandFailed, CommandKilled
 from webapp.runs.models import Export
 
-from .. import group
+from .. import group, shards
 from ..end.ending import End
 from ..group import Member
-from ..launch import prepare, shards
-from ..launch.shards import Place, Source
+from ..launch import prepare
 from ..nodejob import heed
+from ..shards import Place, Source
 
 GONE = f"{shards.ROTATED.capitalize()}."
 OTHER = "Choose another checkpoint."
@@ -43,10 +43,10 @@ def ask(export: Export, member: Member, source: Source, job: ExportJob, env: dic
 async def _ask(member: Member, source: Source, job: ExportJob, env: dict[str, str]) -> ExportPlan:
     async with AsyncExitStack() as stack:
         hosts = await group.connect_all(source.members, stack)
-        places = [Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in source.members]
+        places = [source.place(m, hosts[m.rank]) for m in source.members]
         here = (await group.connect_all([member], stack))[member.rank]
         await prepare.put_release(member, here)
-        target = Place(member.name, here, job.checkpoint)
+        target = source.place(member, here)
         coming, problems = await _coming(source, places, target)
         asked = PlanJob(job=job, coming=coming, env=env).model_dump_json().encode()
         argv = training_argv(member.slot, member.release, "plan-export", "-")

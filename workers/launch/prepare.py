@@ -26,18 +26,21 @@ from webapp.runs import actions, journal, lifecycle, rank_env
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
-from .. import check, group
+from .. import check, group, shards
 from ..end import finish
 from ..end.ending import End
 from ..group import Member
-from . import disk, fits, release, shards
+from ..shards import Account, Tell
+from . import disk, fits, release
 
 Hosts = dict[int, Host]
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run needs on every node. `files`: of the data set, here, with sizes in bytes; `model`: as nodes see it."""
+    """What a run needs on every node. `files`: of the data set, here, with sizes in bytes; `model`: as nodes see it.
+    `account`: who is told of the checkpoint being brought there.
+    """
 
     recipe: Recipe
     course: Course
@@ -45,6 +48,7 @@ class Needs:
     digest: str
     files: Mapping[Path, int]
     source: shards.Source | None
+    account: Account
 
 
 def prepare(run: Run, attempt: Attempt) -> float:
@@ -60,7 +64,7 @@ def prepare(run: Run, attempt: Attempt) -> float:
     source = shards.source_of(attempt.resume_from) if attempt.resume_from else None
     course = Course(run.total_steps, since=source.step if source else 0)
     files = files_of(run.dataset.folder)
-    needs = Needs(run.parsed_recipe(), course, run.model.location, run.dataset.digest, files, source)
+    needs = Needs(run.parsed_recipe(), course, run.model.location, run.dataset.digest, files, source, account(attempt))
     attempt.port, warnings = async_to_sync(_on_nodes)(members, needs)
     plans = _plans(run, attempt, members, env)
     async_to_sync(put_plans)(members, plans)
@@ -72,6 +76,16 @@ def prepare(run: Run, attempt: Attempt) -> float:
             for text in warnings:
                 journal.warn(attempt, text)
     return 0.0
+
+
+def account(attempt: Attempt, tell: Tell | None = None) -> Account:
+    """Return who is told when a checkpoint is brought together for `attempt`: its run's journal."""
+
+    @transaction.atomic
+    def say(text: str) -> None:
+        journal.note(attempt, journal.SHARDS, {"text": text}, source="service:shards")
+
+    return Account(sync_to_async(say), tell)
 
 
 def _keep(attempt: Attempt, plans: list[NodePlan]) -> None:
@@ -93,8 +107,8 @@ async def _on_nodes(members: list[Member], needs: Needs) -> tuple[int, list[str]
         warnings = await _preflight(members, hosts, needs)
         await asyncio.gather(*(put_dataset(m, hosts[m.rank], needs.digest, needs.files) for m in members))
         if source := needs.source:
-            targets = [shards.Place(m.name, hosts[m.rank], str(source.folder_on(m.slot))) for m in members]
-            await shards.bring_together(source, targets)
+            targets = [source.place(m, hosts[m.rank]) for m in members]
+            await shards.bring_together(source, targets, needs.account)
         first = members[0]
         port = (await group.training(first, hosts[first.rank], "free-port", first.slot.address))["port"]
         return int(port), warnings

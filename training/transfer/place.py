@@ -1,0 +1,46 @@
+"""A transfer's folder on a node: keys, and how far it is. Mode 700; whoever made it removes it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+
+class Place:
+    """The names in it. `key`, `known_hosts` and `progress` on the node that takes, the others on the one that lends."""
+
+    def __init__(self, path: str):
+        self.path = Path(path)
+        self.key = self.path / "key"
+        self.known_hosts = self.path / "known_hosts"
+        self.progress = self.path / "progress"
+        self.host_key = self.path / "host_key"
+        self.authorized = self.path / "authorized_keys"
+        self.config = self.path / "sshd_config"
+        self.listing = self.path / "lent.json"
+        self.log = self.path / "sshd.log"
+        self.done = self.path / "done"
+
+    def make(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(mode=0o700, exist_ok=True)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def make_key(path: Path) -> str:
+    """Make an Ed25519 key pair at `path` unless there is one; return its public half. Raises OSError."""
+    if not path.exists():
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            raise OSError(f"ssh-keygen: {done.stderr.strip() or done.stdout.strip()}")
+    return " ".join(path.with_suffix(".pub").read_text("ascii").split()[:2])
+
+
+def write_private(path: Path, text: str) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,128 @@
+"""Have one node take files of another over an SSH server of this transfer's own; this service only says so.
+
+The private key is made on the node that takes and never leaves it. Both sides end by themselves when this service
+does: the one that takes when it has everything, the one that lends when nobody is connected any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import PurePosixPath
+
+from pydantic import BaseModel
+
+from training.spec.faults import Reason
+from training.spec.folder import Scratch
+from training.spec.plan import training_argv
+from training.spec.transfer import Lent, Loan, Taken, Taking, Wanted
+from webapp.fleet.ssh import CommandFailed, SshError
+
+from ..end.ending import End
+from ..launch import release
+from .count import Count
+from .parts import File, Place
+
+LONGEST_SECONDS = 24 * 3600.0
+SOON_SECONDS = 60.0
+LOOK_SECONDS = 1.0
+GIVE_BACK_LOOKS, GIVE_BACK_PAUSE = 20, 0.1
+FATAL = (Reason.DATA, Reason.DISK_FULL)  # the way through this service would end the same
+
+
+class NotDirectly(Exception):
+    """The two nodes can't do it between them; says why."""
+
+
+async def fetch(files: Sequence[File], holder: Place, target: Place, count: Count) -> None:
+    """Bring `files` from `holder` to `target`. Raises NotDirectly, and End where another way would not help."""
+    name = secrets.token_hex(8)
+    try:
+        await asyncio.gather(_put_release(holder), _put_release(target))
+        key = await target.host.check(_argv(target, "fetch-key", _place(target, name)), seconds=SOON_SECONDS)
+        async with _lent(files, holder, name, key.strip()) as lent:
+            taken = await _take(files, holder, target, name, lent, count)
+    except SshError as error:
+        raise NotDirectly(str(error)) from error
+    if taken.reason in FATAL:
+        raise End(Reason(taken.reason), f"node {target.name}: {taken.text}; choose another checkpoint")
+    if taken.reason:
+        raise NotDirectly(f"node {target.name}: {taken.text}")
+
+
+@asynccontextmanager
+async def _lent(files: Sequence[File], holder: Place, name: str, key: str) -> AsyncIterator[Lent]:
+    """Have the holder lend the files until the block ends."""
+    place = _place(holder, name)
+    names = tuple(file.name for file in files)
+    loan = Loan(place=place, folder=holder.folder, names=names, address=holder.slot.address, key=key)
+    try:
+        yield Lent.model_validate_json(await _tell(holder, "lend", loan, SOON_SECONDS))
+    finally:
+        with suppress(SshError):  # it ends by itself, then
+            await _give_back(holder, place)
+
+
+async def _give_back(holder: Place, place: str) -> None:
+    """Have the lending end, and wait a little until it has: nothing of a transfer stays behind."""
+    if not await holder.host.exists(place):
+        return
+    await holder.host.put_text(f"{place}/done", "")
+    for _ in range(GIVE_BACK_LOOKS):
+        if not await holder.host.exists(place):
+            return
+        await asyncio.sleep(GIVE_BACK_PAUSE)
+
+
+async def _take(files: Sequence[File], holder: Place, target: Place, name: str, lent: Lent, count: Count) -> Taken:
+    wanted = tuple(Wanted(name=f.name, size=f.size, sha256=f.sha256) for f in files)
+    taking = Taking(
+        place=_place(target, name), address=holder.slot.address, lent=lent, source=f"node {holder.name}",
+        folder=target.folder, files=wanted,
+    )  # fmt: skip
+    before = count.done
+    watching = asyncio.create_task(_watch(target, f"{taking.place}/progress", count))
+    try:
+        taken = Taken.model_validate_json(await _tell(target, "fetch", taking, LONGEST_SECONDS))
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+    whole = sum(file.size for file in files) if taken.reason is None else 0
+    await count.more(before + whole - count.done)
+    return taken
+
+
+async def _watch(target: Place, path: str, count: Count) -> None:
+    """Count what has come so far, now and then."""
+    seen = 0
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        with suppress(SshError, ValueError):
+            now = int(await target.host.read_text(path))
+            await count.more(now - seen)
+            seen = now
+
+
+async def _tell(place: Place, command: str, what: BaseModel, seconds: float) -> str:
+    """Run a command that is told `what`; return the last line that it printed, which is JSON."""
+    argv = _argv(place, command)
+    done = await place.host.run(argv, input=what.model_dump_json().encode(), seconds=seconds)
+    if done.code != 0:
+        raise CommandFailed(place.name, command, (done.err or done.out).strip()[-300:])
+    return done.out.strip().rpartition("\n")[2]
+
+
+async def _put_release(place: Place) -> None:
+    current = release.current()
+    folder = Scratch(PurePosixPath(place.slot.scratch)).release(current.digest)
+    await place.host.put_tree(str(folder), current.files)
+
+
+def _argv(place: Place, *words: str) -> tuple[str, ...]:
+    return training_argv(place.slot, release.current().digest, *words)
+
+
+def _place(place: Place, name: str) -> str:
+    return str(Scratch(PurePosixPath(place.slot.scratch)).transfer(name))
