@@ -18,7 +18,7 @@ from training.spec.lint import Refused
 from webapp.runs import actions, lifecycle
 from webapp.runs.live import batch
 from webapp.runs.models import Checkpoint, CheckpointCopy, Event, Export, Run
-from webapp.runs.shelf import doom
+from webapp.runs.shelf import doom, moves
 from webapp.runs.shelf.places import PRIVATE, SHARED, disk, places
 from webapp.runs.shelf.room import rooms
 from webapp.runs.shelf.rows import of_run
@@ -368,6 +368,18 @@ def test_where_it_was_brought_is_known(world: World, stopped: Feed) -> None:
         ("alpha", "/other", True, 0),
     ]
     assert doom.doom(run, [row]).brought == ["alpha", "beta"]
+
+
+def test_what_a_resume_brings_is_told_beforehand(page: Client, stopped: Feed) -> None:
+    row = at(stopped.run, 5)
+    told = "its shards are brought together first, with their hashes: 500 B to alpha, 500 B to beta."
+    assert f"To resume: On private disks {told}" in text_of(page.get(f"/runs/{stopped.run.pk}/"))
+    actions.look_at_checkpoint(row)
+    copies = row.copies.order_by("id")
+    CheckpointCopy.objects.filter(pk=copies[0].pk).update(bytes=1000, parts=[0, 1])
+    assert moves.foretold(row) == f"On private disks {told}".replace("500 B to alpha, ", "")
+    CheckpointCopy.objects.filter(pk=copies[1].pk).update(bytes=1000, parts=[0, 1])
+    assert moves.foretold(row) == "", "one disk, or each has the other's part by now"
 
 
 @pytest.mark.parametrize(("parts", "known", "sizes"), [(([0, 1], [0, 1]), SHARED, [500, 500]),

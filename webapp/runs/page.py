@@ -21,7 +21,7 @@ from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .shelf import acts as shelf_acts
-from .shelf import room, rows
+from .shelf import moves, room, rows
 from .shelf.fates import kept
 from .states import ON_NODES, RunState
 from .waiting import ahead_of
@@ -111,9 +111,11 @@ def acts(run: Run) -> Context:
     """What a person may do with the run now."""
     usable = usable_checkpoints(run)
     newest = actions.newest_checkpoint(run)
+    can_resume = run.can_resume and newest is not None and newest.step < run.total_steps
     return {
         "can_launch": run.state == RunState.DRAFT,
-        "can_resume": run.can_resume and newest is not None and newest.step < run.total_steps,
+        "can_resume": can_resume,
+        "brings": moves.foretold(newest) if can_resume and newest else "",
         "newest": newest,
         "usable": usable,
         "dtypes": dict(Export._meta.get_field("dtype").choices or []),

@@ -23,7 +23,23 @@ class Count:
             self._said = time.monotonic()
             await self._tell(self.done, self.total)
 
+    def share(self) -> Share:
+        """Return the part of it that one way brings, which is told from outside how far it is."""
+        return Share(self)
+
     async def through(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for block in blocks:
             await self.more(len(block))
             yield block
+
+
+class Share:
+    """What one of several ways has brought."""
+
+    def __init__(self, count: Count):
+        self._count, self._reached = count, 0
+
+    async def reach(self, done: int) -> None:
+        """Have brought `done` bytes by now; none where a try has failed."""
+        more, self._reached = done - self._reached, done
+        await self._count.more(more)

@@ -22,7 +22,7 @@ from webapp.fleet.ssh import CommandFailed, SshError
 
 from ..end.ending import End
 from ..launch import release
-from .count import Count
+from .count import Count, Share
 from .parts import File, Place
 
 LONGEST_SECONDS = 24 * 3600.0
@@ -82,27 +82,23 @@ async def _take(files: Sequence[File], holder: Place, target: Place, name: str, 
         place=_place(target, name), address=holder.slot.address, lent=lent, source=f"node {holder.name}",
         folder=target.folder, files=wanted,
     )  # fmt: skip
-    before = count.done
-    watching = asyncio.create_task(_watch(target, f"{taking.place}/progress", count))
+    share = count.share()
+    watching = asyncio.create_task(_watch(target, f"{taking.place}/progress", share))
     try:
         taken = Taken.model_validate_json(await _tell(target, "fetch", taking, LONGEST_SECONDS))
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-    whole = sum(file.size for file in files) if taken.reason is None else 0
-    await count.more(before + whole - count.done)
+    await share.reach(sum(file.size for file in files) if taken.reason is None else 0)
     return taken
 
 
-async def _watch(target: Place, path: str, count: Count) -> None:
+async def _watch(target: Place, path: str, share: Share) -> None:
     """Count what has come so far, now and then."""
-    seen = 0
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         with suppress(SshError, ValueError):
-            now = int(await target.host.read_text(path))
-            await count.more(now - seen)
-            seen = now
+            await share.reach(int(await target.host.read_text(path)))
 
 
 async def _tell(place: Place, command: str, what: BaseModel, seconds: float) -> str:
