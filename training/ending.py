@@ -1,4 +1,4 @@
-"""Why a job ended, found out of what it left: its last event, its exit status, its log.
+"""Why a job ended, found out of what it left: its last event, its exit status, its log, what was seen of it.
 
 A rank's own word counts unless it only says that it failed: a rank whose neighbour was killed sees a lost
 connection and says so, while the launcher's report names the first that died.
@@ -6,35 +6,24 @@ connection and says so, while the launcher's report names the first that died.
 
 from __future__ import annotations
 
-import re
 import signal
 import socket
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from .evidence import hang, kernel, log
+from .evidence.collect import collect
+from .evidence.kernel import Kernel
+from .evidence.killed import killed, killed_text
+from .evidence.scene import Seen
 from .exitfile import Ending
 from .journal import tail
 from .spec.events import Kind
-from .spec.faults import SENTENCES, Reason
+from .spec.faults import SYMPTOMS, Reason
 from .spec.folder import JobFolder
 
-LOG_BYTES = 1 << 18
-RANK_PREFIX = re.compile(r"^\[(?:rank|default)\d+\]:\s?")
-# torch elastic's words on the first rank that ended: in its report, and before it in one line without the global rank.
-ROOT_CAUSE = re.compile(
-    r"Root Cause .*?^\s*rank\s*: (?P<rank>\d+) .*?^\s*exitcode\s*: (?P<code>-?\d+)", re.DOTALL | re.MULTILINE
-)
-FIRST_RANK = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<rank>\d+)")
-GPU_MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED")
-DISK = re.compile(r"No space left on device|\[Errno 28\]")
-# The launcher's account of a failure that a rank explains better.
-LAUNCHER = re.compile(r"ChildFailedError|CalledProcessError|SignalException|ProcessRaisedException")
-# What a rank says whose neighbour ended first: true, and not why the job ended.
-NEIGHBOUR = re.compile(
-    r"Connection closed by peer|Connection reset by peer|ncclRemoteError|remote process exited"
-    r"|Broken pipe|Socket Timeout|caused by a remote worker"
-)
-CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+Look = Callable[[Collection[int], float], Kernel]
 
 
 @dataclass(frozen=True)
@@ -45,17 +34,44 @@ class Outcome:
     signal: int | None
     ended_by_us: bool = False
     memory: str = ""  # a sentence about the most memory seen
+    seen: Seen = field(default_factory=Seen)
 
 
-def find(folder: JobFolder, outcome: Outcome) -> Ending:
-    """Return the job's ending."""
-    reason, text = finished(folder)
-    if reason == Reason.STOPPED and not _asked(folder, outcome):
-        reason, text = None, ""
-    if reason in (None, Reason.RANK_FAILED) or (reason == Reason.PEER_ENDED and not outcome.ended_by_us):
-        reason, text = _evidence(folder, outcome, text)
-    assert reason is not None
-    return Ending(reason, text, outcome.code, outcome.signal)
+@dataclass(frozen=True)
+class Found:
+    """Why, in words, and the first rank that failed, where that is known."""
+
+    reason: Reason
+    text: str = ""
+    rank: int | None = None
+
+
+def find(folder: JobFolder, outcome: Outcome, look: Look = kernel.unread) -> Ending:
+    """Return the job's ending. `look` asks the kernel; where nothing failed nobody asks."""
+    raw = log.read(folder)
+    told = _told(folder, outcome)
+    asked = outcome.signal is not None or log.first_rank(raw).code < 0
+    words = look(_pids(outcome.seen, raw), outcome.seen.since) if asked and not outcome.ended_by_us else Kernel()
+    found = _found(folder, outcome, told, raw, words)
+    found = _with_stopped(found, outcome.seen)
+    shown = {} if found.reason.good else collect(folder, outcome.seen, words, raw, found.text)
+    return Ending(found.reason, found.text, outcome.code, outcome.signal, found.rank, shown)
+
+
+def _found(folder: JobFolder, outcome: Outcome, told: Found | None, raw: str, words: Kernel) -> Found:
+    if told and told.reason not in {Reason.RANK_FAILED, *SYMPTOMS}:
+        return told
+    if told and told.reason in SYMPTOMS and outcome.ended_by_us:
+        return told
+    if outcome.seen.hung:
+        return _hung(outcome.seen)
+    return _evidence(folder, outcome, told, raw, words)
+
+
+def _told(folder: JobFolder, outcome: Outcome) -> Found | None:
+    """Return what the ranks say of their end, unless that is a stop that nobody asked for."""
+    told = _last_word(folder)
+    return None if told and told.reason == Reason.STOPPED and not _asked(folder, outcome) else told
 
 
 def _asked(folder: JobFolder, outcome: Outcome) -> bool:
@@ -65,89 +81,69 @@ def _asked(folder: JobFolder, outcome: Outcome) -> bool:
 
 def finished(folder: JobFolder) -> tuple[Reason | None, str]:
     """Return what the last `finished` event of this start says; (None, "") where there is none."""
+    told = _last_word(folder)
+    return (told.reason, told.text) if told else (None, "")
+
+
+def _last_word(folder: JobFolder) -> Found | None:
     try:
         told = [event for event in tail(Path(folder.events)) if event.kind in (Kind.FINISHED, Kind.START)]
-        events = [event for event in told[-1:] if event.kind == Kind.FINISHED]
-        last = events[-1].data if events else {}
-        return (Reason(last["reason"]), str(last.get("text", ""))) if last else (None, "")
-    except (FileNotFoundError, KeyError, ValueError):
-        return None, ""
+    except FileNotFoundError:
+        return None
+    if not told or told[-1].kind != Kind.FINISHED:
+        return None
+    data = told[-1].data
+    rank = data.get("rank")
+    try:
+        return Found(Reason(data["reason"]), str(data.get("text", "")), rank if isinstance(rank, int) else None)
+    except (KeyError, ValueError):
+        return None
 
 
-def _evidence(folder: JobFolder, outcome: Outcome, said: str) -> tuple[Reason, str]:
+def _evidence(folder: JobFolder, outcome: Outcome, told: Found | None, raw: str, words: Kernel) -> Found:
     if outcome.ended_by_us:
-        return Reason.STOPPED_UNSAVED, ""
+        return Found(Reason.STOPPED_UNSAVED)
     if outcome.code == 0:
-        return (Reason.STOPPED if Path(folder.stop).exists() else Reason.COMPLETED), ""
-    log = read_log(folder)
-    if killed := _killed(outcome, log):
-        told = f"{SENTENCES[Reason.KILLED_BY_HOST]}: {killed} on {socket.gethostname()}"
-        return Reason.KILLED_BY_HOST, f"{told}; {outcome.memory}".removesuffix("; ")
-    text = _best([said, *failures(log)]) or _status(outcome, log)
-    if GPU_MEMORY.search(log):
-        return Reason.OUT_OF_GPU_MEMORY, text
-    if DISK.search(log):
-        return Reason.DISK_FULL, text
-    return (Reason.PEER_ENDED if NEIGHBOUR.search(text) else Reason.RANK_FAILED), text
+        return Found(Reason.STOPPED if Path(folder.stop).exists() else Reason.COMPLETED)
+    text = log.plain(raw)
+    first = log.first_rank(text)
+    rank = first.rank if first.rank is not None else outcome.seen.pids.get(first.pid or 0)
+    if who := killed(first, outcome.signal, outcome.code):
+        return Found(Reason.KILLED_BY_HOST, killed_text(who, words, outcome.seen, outcome.memory), rank)
+    said = told.text if told else ""
+    line = log.best([said, *log.failures(text)]) or log.watchdog(text) or _status(outcome, text)
+    if told and line == said and told.rank is not None:
+        rank = told.rank
+    return Found(log.reason(line, text), line, rank)
 
 
-def _killed(outcome: Outcome, log: str) -> str:
-    """Return who was killed by signal 9, "" where nobody was."""
-    who, code = _first_rank(log)
-    if code == -signal.SIGKILL:
-        return f"{who} was killed by signal 9"
-    if outcome.signal == signal.SIGKILL:
-        return "the launcher was killed by signal 9"
-    # a shell between us and the process reports 128 + 9
-    return "a process was killed by signal 9" if outcome.code == 128 + signal.SIGKILL else ""
+def _hung(seen: Seen) -> Found:
+    first = hang.blamed(seen.hanging)
+    return Found(Reason.HANG, hang.sentence(seen.hanging), first.rank if first else None)
 
 
-def _first_rank(log: str) -> tuple[str, int]:
-    """Return which rank the launcher saw end first and its exit code; ("", 0) where it says nothing of it."""
-    if report := ROOT_CAUSE.search(log):
-        return f"rank {report['rank']}", int(report["code"])
-    if line := FIRST_RANK.search(log):
-        return f"local rank {line['rank']}", int(line["code"])
-    return "", 0
+def _with_stopped(found: Found, seen: Seen) -> Found:
+    """A rank that a signal had stopped came before whatever else happened."""
+    if found.reason.good or not seen.stopped:
+        return found
+    rank, pid = min(seen.stopped.items())
+    text = f"rank {rank}, process {pid} on {socket.gethostname()}, had been stopped by a signal"
+    return Found(found.reason, f"{text}; then: {found.text}" if found.text else text, rank)
 
 
-def _status(outcome: Outcome, log: str) -> str:
-    who, code = _first_rank(log)
+def _pids(seen: Seen, raw: str) -> set[int]:
+    first = log.first_rank(raw).pid
+    return {*seen.pids, *([first] if first else [])}
+
+
+def _status(outcome: Outcome, text: str) -> str:
+    who, code, *_ = log.first_rank(text)
     if not who:
         who, code = "the process", -outcome.signal if outcome.signal else outcome.code or 0
     how = f"was ended by signal {-code} ({_signal_name(-code)})" if code < 0 else f"ended with status {code}"
-    last = next((line.strip() for line in reversed(log.split("\n")) if line.strip()), "")
+    last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
     return f"{who} {how}; its last words: {last[:300]}" if last else f"{who} {how}"
 
 
 def _signal_name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else "unknown"
-
-
-def read_log(folder: JobFolder) -> str:
-    """Return the end of train.log, ranks' prefixes taken off."""
-    try:
-        with Path(folder.log).open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - LOG_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-    return "\n".join(RANK_PREFIX.sub("", line) for line in text.split("\n"))
-
-
-def _best(lines: list[str]) -> str:
-    """Return the first line that tells of a rank's own failure, else of a neighbour's, else ""."""
-    told = [line for line in lines if line]
-    return next((line for line in told if not NEIGHBOUR.search(line)), told[0] if told else "")
-
-
-def failures(log: str) -> list[str]:
-    """Return the last line of every traceback that is not the launcher's own, in the log's order."""
-    lines = log.split("\n")
-    found = []
-    for start in (n for n, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")):
-        last = next((n for n in range(start + 1, len(lines)) if lines[n][:1].strip()), None)
-        # an exception that another one followed up is told by that one
-        if last is not None and not any(line.startswith(CHAINED) for line in lines[last + 1 : last + 4]):
-            found.append(lines[last].strip())
-    return [line for line in found if not LAUNCHER.search(line)]

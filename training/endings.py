@@ -16,6 +16,9 @@ from .spec.lint import Refused
 
 # What gloo and NCCL say on a healthy rank when another one is gone.
 PEER_GONE = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "remote process exited")
+# What gloo and NCCL say of a rank that does not come; torch's store of one that never came.
+TIMED_OUT = ("Timed out waiting", "ollective operation timeout", "failed to pass monitoredBarrier", "ncclTimeout",
+             "Timed out after")  # fmt: skip
 # torch.save reports a full disk only so; the number of the error is lost on the way.
 WRITER_FAILED = ("PytorchStreamWriter failed", "unexpected pos")
 
@@ -45,8 +48,12 @@ def reason_for(error: BaseException) -> Reason:
         return Reason.CHECKPOINT
     if isinstance(error, (Refused, ValueError)):
         return Reason.CONFIGURATION
+    if any(isinstance(e, AssertionError) or "device-side assert" in str(e) for e in chain):
+        return Reason.ASSERTION
     if any(words in str(e) for e in chain for words in PEER_GONE):
         return Reason.PEER_ENDED
+    if any(isinstance(e, RuntimeError) and words in str(e) for e in chain for words in TIMED_OUT):
+        return Reason.COLLECTIVE_TIMEOUT
     return Reason.RANK_FAILED
 
 

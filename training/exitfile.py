@@ -6,7 +6,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,32 @@ from .spec.faults import SENTENCES, Reason
 from .spec.folder import JobFolder
 
 # Kept free from the start: a job that dies of a full disk must still be able to say so.
-RESERVED_BYTES = 8192
+RESERVED_BYTES = 1 << 16
 TEXT_LENGTH = 2000
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Why and how: `code` or `signal` of the job's own process, where it had one."""
+    """Why and how: `code` or `signal` of the job's own process, where it had one; `rank` that failed first, if known.
+
+    `evidence` stands in the exit file alone: what shows it (see evidence.collect), not needed to go on.
+    """
 
     reason: Reason
     text: str = ""
     code: int | None = None
     signal: int | None = None
+    rank: int | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
 
     def body(self) -> dict[str, Any]:
         text = (self.text or SENTENCES[self.reason])[:TEXT_LENGTH]
-        return asdict(self) | {"reason": str(self.reason), "text": text}
+        found = {"reason": str(self.reason), "text": text, "code": self.code, "signal": self.signal}
+        return found if self.rank is None else found | {"rank": self.rank}
+
+    def whole(self) -> dict[str, Any]:
+        """Return the body with its evidence."""
+        return self.body() | ({"evidence": self.evidence} if self.evidence else {})
 
 
 class ExitFile:
@@ -48,7 +58,10 @@ class ExitFile:
 
     def write(self, ending: Ending) -> None:
         """Write the file: whole, or not at all."""
-        body = json.dumps(ending.body() | {"at": time.time()}).encode() + b"\n"
+        at = {"at": time.time()}
+        body = json.dumps(ending.whole() | at).encode() + b"\n"
+        if len(body) > RESERVED_BYTES:  # a full disk has room for so much and no more
+            body = json.dumps(ending.body() | at).encode() + b"\n"
         file = os.open(self._work, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             os.write(file, body)

@@ -39,13 +39,13 @@ def memory(meminfo: Path = MEMINFO, cgroups: Path = CGROUPS, process: Path = PRO
 def _of_groups(cgroups: Path, process: Path) -> Iterator[Memory]:
     """Yield the share of each group that this process is in: its own, and all above it."""
     for controller, root, files in (("", "", UNIFIED), ("", "unified", UNIFIED), ("memory", "memory", FIRST)):
-        path = _group(process, controller)
+        path = group_of(process, controller)
         for part in (path, *path.parents):
             if limited := _limited(cgroups / root / part.relative_to("/"), *files):
                 yield limited
 
 
-def _group(process: Path, controller: str) -> PurePosixPath:
+def group_of(process: Path, controller: str) -> PurePosixPath:
     """Return this process's group: /proc/self/cgroup, cgroups(7). Not every container sees its own under this path."""
     try:
         lines = (process / "cgroup").read_text("ascii").splitlines()

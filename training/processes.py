@@ -122,6 +122,14 @@ def environment(pid: int) -> dict[bytes, bytes]:
     return {name: value for name, _, value in (entry.partition(b"=") for entry in raw.split(b"\0") if entry)}
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether a signal has stopped a process: it lives, and does nothing until it is continued."""
+    try:
+        return (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def _mark(pid: int) -> Path | None:
     value = environment(pid).get(MARK.encode())
     return Path(os.fsdecode(value)) if value else None

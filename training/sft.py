@@ -60,14 +60,19 @@ def main(argv: list[str]) -> int:
         return 2
     journal = Journal(job.events)
     try:
-        pulse = Pulse("loading")
-        with HangWatch(pulse, job.folder, int(os.environ.get("RANK", "0")), job.recipe.limits.hang_seconds):
+        pulse, limits = Pulse("loading"), job.recipe.limits
+        with HangWatch(pulse, job.folder, own_rank(), limits.hang_seconds, limits.hang_end_seconds):
             return train(job, journal, pulse)
     # Whatever ended this rank is told before it is gone; a distributed save raises no Exception.
     except BaseException as error:  # noqa: BLE001
         print_error(error)
-        journal.emit_first(Kind.FINISHED, reason=reason_for(error), text=sentence(error))
+        journal.emit_first(Kind.FINISHED, reason=reason_for(error), text=sentence(error), rank=own_rank())
         return 1
+
+
+def own_rank() -> int:
+    """Return this process's rank, as its launcher says it; known before the process group is up."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:

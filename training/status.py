@@ -1,7 +1,8 @@
 """Say how a job stands: python -m training status FOLDER
 
 Prints {"state": "absent" | "ready" | "running" | "ended" | "lost", "exit": {...} | null, "processes": [pids]}.
-lost: it was started, its supervisor is gone, and nothing says how it ended.
+lost: it was started, its supervisor is gone, and nothing says how it ended; with "rebooted": true where the node
+was started anew since.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from .exitfile import ExitFile
 from .pidfile import PidFile
-from .processes import of_job
+from .processes import boot_id, of_job
 from .spec.folder import JobFolder
 
 
@@ -28,7 +29,14 @@ def main(argv: list[str]) -> int:
 def status(folder: JobFolder) -> dict[str, Any]:
     """Return the state, the exit file's content, and the job's living processes without the supervisor."""
     pids = [process.pid for process in of_job(Path(folder.path))]
-    return {"state": state(folder), "exit": ExitFile(folder).read(), "processes": pids}
+    found = {"state": state(folder), "exit": ExitFile(folder).read(), "processes": pids}
+    return found | ({"rebooted": True} if found["state"] == "lost" and rebooted(folder) else {})
+
+
+def rebooted(folder: JobFolder) -> bool:
+    """Tell whether the node was started anew since the job's supervisor was."""
+    supervisor = PidFile(folder).read()
+    return supervisor is not None and supervisor.boot != boot_id()
 
 
 def state(folder: JobFolder) -> str:

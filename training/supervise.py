@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import ending, processes
+from .evidence import kernel
+from .evidence.scene import LOOK_SECONDS, Scene
 from .exitfile import Ending, ExitFile, conclude
 from .interrupts import Interrupts
 from .jobfiles import read_env, read_job
@@ -30,7 +32,6 @@ from .spec.folder import JobFolder
 from .spec.job import Job
 
 SHORT_GRACE = 5.0  # seconds between TERM and KILL where nothing is to be saved any more
-IDLE_SECONDS = 60.0
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -81,17 +82,17 @@ class Supervisor:
             return Ending(Reason.STOPPED_UNSAVED, "asked to stop before it began")
         adopt_orphans()
         child = self._spawn(job, environment)
-        sampling = Sampling(self.journal, job, child.pid)
+        sampling, scene = Sampling(self.journal, job, child.pid), Scene(self.folder)
         try:
-            by_us = self._watch(child, job.grace_seconds)
+            by_us = self._watch(child, job.grace_seconds, scene)
+            scene.look()
         finally:
             self._end_all(child, min(job.grace_seconds, SHORT_GRACE))
             sampling.close()
         code = child.returncode
-        outcome = ending.Outcome(
-            code if code >= 0 else None, -code if code < 0 else None, by_us, sampling.sampler.peaks()
-        )
-        return ending.find(self.folder, outcome)
+        status, number = (code, None) if code >= 0 else (None, -code)
+        outcome = ending.Outcome(status, number, by_us, sampling.sampler.peaks(), scene.seen())
+        return ending.find(self.folder, outcome, kernel.read)
 
     def _spawn(self, job: Job, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         with Path(self.folder.log).open("ab") as log:
@@ -109,16 +110,17 @@ class Supervisor:
             Path(f"/proc/{child.pid}/oom_score_adj").write_text("500")
         return child
 
-    def _watch(self, child: subprocess.Popen[bytes], grace: float) -> bool:
-        """Wait for the child's end; return True where its time is over and it still lives."""
+    def _watch(self, child: subprocess.Popen[bytes], grace: float, scene: Scene) -> bool:
+        """Wait for the child's end, or for a hang's; return True where its time is over and it still lives."""
         deadline = None
-        while child.poll() is None:
+        while child.poll() is None and not scene.look():
             if self.interrupts.end or (deadline is not None and time.monotonic() >= deadline):
                 return True
             if self.interrupts.stop and deadline is None:
                 Path(self.folder.stop).touch()
                 deadline = time.monotonic() + grace
-            self.interrupts.wait(IDLE_SECONDS if deadline is None else max(0.0, deadline - time.monotonic()))
+            left = LOOK_SECONDS if deadline is None else deadline - time.monotonic()
+            self.interrupts.wait(max(0.0, min(LOOK_SECONDS, left)))
         return False
 
     def _end_all(self, child: subprocess.Popen[bytes], grace: float) -> None:

@@ -35,6 +35,8 @@ def caused(cause: BaseException) -> RuntimeError:
         (Refused([Problem("model", "too small", "Resize.")]), Reason.CONFIGURATION),
         (ValueError("no such optimizer"), Reason.CONFIGURATION),
         (RuntimeError("[gloo] Connection closed by peer [10.0.0.2]:4711"), Reason.PEER_ENDED),
+        (RuntimeError("Timed out waiting 1800000ms for recv operation to complete"), Reason.COLLECTIVE_TIMEOUT),
+        (caused(AssertionError("shapes differ")), Reason.ASSERTION),
         (Ended(Reason.DISK_FULL, "rank 3 could not save"), Reason.DISK_FULL),
         (OSError(errno.EIO, "Input/output error"), Reason.RANK_FAILED),
         (KeyError("weight"), Reason.RANK_FAILED),

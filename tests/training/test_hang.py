@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from training.evidence import hang
 from training.journal import tail
 from training.spec.events import Event
 from training.spec.folder import JobFolder
@@ -124,9 +125,12 @@ def test_where_one_hangs_in_front_of_a_collective_all_write(tmp_path: Path) -> N
     for rank in ranks:
         rank.start()
     until(lambda: len(warnings(tmp_path)) == 2)
+    told = hang.told(JobFolder(PurePosixPath(tmp_path)))
+    assert [(one.rank, one.waits) for one in told] == [(0, True), (1, False)]
     (tmp_path / "go").touch()
     for rank in ranks:
         rank.join()
+    assert hang.told(JobFolder(PurePosixPath(tmp_path))) == []
     assert [rank.exitcode for rank in ranks] == [0, 0]
     first, second = ((tmp_path / f"stacks-rank{n}.txt").read_text() for n in range(2))
     assert "in barrier" in first

@@ -9,6 +9,10 @@ import pytest
 
 from training import ending
 from training.ending import Outcome
+from training.evidence import kernel
+from training.evidence.hang import Hanging
+from training.evidence.kernel import Kernel
+from training.evidence.scene import Seen
 from training.journal import Journal
 from training.spec.folder import JobFolder
 
@@ -117,6 +121,79 @@ def test_what_we_ended_is_not_the_hosts_doing(folder: JobFolder) -> None:
 def test_the_reason_of_an_unknown_word_is_left_alone(folder: JobFolder) -> None:
     Journal(Path(folder.events)).emit("finished", 3, reason="never heard of", text="?")
     assert found(folder, "", Outcome(3, None))[0] == "rank_failed"
+
+
+NONE = Kernel(readable=True)
+LINE = "Memory cgroup out of memory: Killed process 8 (python) total-vm:1kB, anon-rss:1kB"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kills", "words"),
+    [
+        (
+            Kernel(True, (LINE,), (8,)),
+            0,
+            f"out of memory: rank 5 was killed by signal 9 on {HOST}; the kernel says: Mem",
+        ),
+        (NONE, 2, f"out of memory: rank 5 was killed by signal 9 on {HOST}; its memory group counted 2 such kills"),
+        (NONE, 0, "killed, and not for a lack of memory: rank 5"),
+        (Kernel(), 0, KILLED),
+    ],
+)
+def test_who_killed_it_is_told_as_far_as_the_kernel_lets_us(
+    folder: JobFolder, kernel: Kernel, kills: int, words: str
+) -> None:
+    Path(folder.log).write_text(REPORT.format(code=-9))
+    asked: list[object] = []
+    outcome = Outcome(1, None, seen=Seen(pids={8: 5}, oom_kills=kills, since=1.0))
+    end = ending.find(folder, outcome, lambda pids, since: asked.append((set(pids), since)) or kernel)
+    assert (end.reason, end.rank, asked) == ("killed_by_host", 5, [({8}, 1.0)])
+    assert words in end.text
+    assert end.evidence["kernel"] == {"readable": kernel.readable, "lines": list(kernel.lines)}
+
+
+@pytest.mark.parametrize(
+    ("log", "reason", "rank"),
+    [
+        (traceback("AssertionError: shapes differ", "[rank1]: "), "assertion", 1),
+        ("[rank1]:[E1130 ProcessGroupNCCL.cpp:685] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(\n"
+         + ELASTIC.format(code=-6), "collective_timeout", 1),
+        (traceback("RuntimeError: [../gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv"
+                   " operation to complete") + traceback("KeyError: 'rows'", "[rank1]: "), "rank_failed", 1),
+    ],
+)  # fmt: skip
+def test_which_rank_failed_and_why(folder: JobFolder, log: str, reason: str, rank: int) -> None:
+    Path(folder.log).write_text(log + ELASTIC.format(code=1))
+    end = ending.find(folder, Outcome(1, None, seen=Seen(pids={77: 1})))
+    assert (end.reason, end.rank) == (reason, rank)
+    assert any(end.text[:100] in line for line in end.evidence["log"])
+
+
+def test_a_stopped_rank_is_named_before_what_came_of_it(folder: JobFolder) -> None:
+    end = ending.find(folder, Outcome(None, 9, seen=Seen(stopped={3: 4711})))
+    assert (end.reason, end.rank) == ("killed_by_host", 3)
+    assert end.text.startswith(f"rank 3, process 4711 on {HOST}, had been stopped by a signal; then: killed by")
+
+
+def test_a_hang_names_the_rank_that_waits_for_nobody(folder: JobFolder) -> None:
+    Journal(Path(folder.events)).emit("finished", 3, reason="peer_ended", text="Connection closed by peer")
+    waiting = [Hanging(n, "forward_backward", 7, since=100.0 + n, waits=True) for n in (0, 1)]
+    guilty = Hanging(2, "data", 7, since=105.0, where="a.py:3 in read")
+    end = ending.find(folder, Outcome(None, 15, seen=Seen(hanging=(*waiting, guilty), hung=True)))
+    assert (end.reason, end.rank) == ("hang", 2)
+    assert "rank 2 makes no progress in data, step 7" in end.text
+    assert end.text.endswith("at a.py:3 in read; on this node so do ranks 0, 1")
+
+
+def test_the_kernel_is_asked_for_what_concerns_the_job() -> None:
+    said = [
+        LINE,
+        LINE.replace("process 8", "process 9"),
+        "python[8]: segfault at 0",
+        "NVRM: Xid (PCI:0): 79",
+        "eth0 up",
+    ]
+    assert kernel.of_job(said, {8}) == Kernel(True, (said[0], said[2], said[3]), (8,))
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:

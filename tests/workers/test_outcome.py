@@ -21,7 +21,12 @@ def history(*parts: tuple[R, float]) -> list[outcome.Exit]:
         ([(R.PEER_ENDED, 1), (R.KILLED_BY_HOST, 2)], S.FAILED, R.KILLED_BY_HOST, "n1"),
         ([(R.STOPPED_UNSAVED, 1), (R.DISK_FULL, 2)], S.FAILED, R.DISK_FULL, "n1"),
         ([(R.COMPLETED, 1), (R.SUPERVISOR_LOST, 9)], S.FAILED, R.SUPERVISOR_LOST, "n1"),
-        ([(R.PEER_ENDED, 2), (R.PEER_ENDED, 1)], S.FAILED, R.PEER_ENDED, "n1"),
+        # no rank and no node had failed: it is the link
+        ([(R.PEER_ENDED, 2), (R.PEER_ENDED, 1)], S.FAILED, R.LINK_LOST, "n1"),
+        ([(R.PEER_ENDED, 2), (R.STOPPED_UNSAVED, 1)], S.FAILED, R.LINK_LOST, "n0"),
+        ([(R.PEER_ENDED, 1)], S.FAILED, R.PEER_ENDED, "n0"),
+        ([(R.COLLECTIVE_TIMEOUT, 1), (R.NODE_LOST, 9)], S.FAILED, R.NODE_LOST, "n1"),
+        ([(R.HANG, 1), (R.ASSERTION, 9)], S.FAILED, R.ASSERTION, "n1"),
         ([(R.STOPPED, 2), (R.STOPPED, 1)], S.STOPPED, R.STOPPED, ""),
         # only the first node's ranks know why all saved
         ([(R.TIME_LIMIT, 2), (R.COMPLETED, 1)], S.STOPPED, R.TIME_LIMIT, ""),
@@ -62,3 +67,21 @@ def test_a_clock_that_leads_does_not_change_who_was_first() -> None:
 def test_an_exit_that_says_nothing_known_is_a_failure() -> None:
     found = outcome.read("n0", 0, {"reason": "vapour"}, offset=0.0)
     assert outcome.of_ended([found]).reason == R.RANK_FAILED
+
+
+def said(node: int, reason: R, at: float, **evidence: object) -> outcome.Exit:
+    return outcome.read(f"n{node}", node, {"reason": reason, "at": at, "evidence": evidence, "rank": node}, offset=0.0)
+
+
+def test_of_a_hang_the_rank_that_waits_for_nobody_is_named() -> None:
+    waiting = said(0, R.HANG, 1, hanging=[{"waits": True}])
+    verdict = outcome.of_ended([waiting, said(1, R.HANG, 2, hanging=[{"waits": False}, {"waits": True}])])
+    assert (verdict.reason, verdict.failure["node"], verdict.failure["rank"]) == (R.HANG, "n1", 1)
+    assert verdict.failure["dragged"] == [0]
+
+
+def test_a_stopped_rank_is_named_whatever_the_others_met() -> None:
+    """The others waited for it until they had enough; its own node was then ended by us."""
+    stopped = said(1, R.STOPPED_UNSAVED, 9, stopped={"1": 4711})
+    verdict = outcome.of_ended([said(0, R.COLLECTIVE_TIMEOUT, 1), stopped])
+    assert (verdict.reason, verdict.failure["node"]) == (R.HANG, "n1")

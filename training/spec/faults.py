@@ -27,6 +27,11 @@ class Reason(StrEnum):
     LAUNCH = "launch"
     PROOF = "proof"  # an export that did not load or compare
     SUPERVISOR_LOST = "supervisor_lost"  # no exit file and no process
+    COLLECTIVE_TIMEOUT = "collective_timeout"  # torch's own limit: some rank did not come
+    ASSERTION = "assertion"
+    NODE_LOST = "node_lost"  # the host itself went: started anew, or silent and unreachable for limits.lost_seconds
+    LINK_LOST = "link_lost"  # ranks lost each other while every node's supervisor lived
+    HANG = "hang"  # no progress for limits.hang_seconds, and no end of it for limits.hang_end_seconds
     # of a delivery
     CREDENTIALS = "credentials"  # not known to the destination, or none were given
     PERMISSION = "permission"  # known, and not allowed to; of an export: the system does not let it write there
@@ -59,6 +64,11 @@ SENTENCES = {
     Reason.LAUNCH: "the job could not be started",
     Reason.PROOF: "the exported model did not pass its proof",
     Reason.SUPERVISOR_LOST: "the supervisor vanished without an exit file",
+    Reason.COLLECTIVE_TIMEOUT: "a collective timed out: a rank did not come to it in time",
+    Reason.ASSERTION: "an assertion failed",
+    Reason.NODE_LOST: "a node was lost",
+    Reason.LINK_LOST: "ranks lost the connection to each other",
+    Reason.HANG: "no rank made progress any more",
     Reason.CREDENTIALS: "the destination does not know these credentials",
     Reason.PERMISSION: "the destination or its disk does not allow this",
     Reason.DESTINATION: "the destination is not as it should be",
@@ -74,4 +84,11 @@ WORTH_RETRYING = {
     Reason.PEER_ENDED: "nothing is known against this recipe",
     Reason.NODE_UNREACHABLE: "the node or its network may come back",
     Reason.SUPERVISOR_LOST: "the node may have been started anew",
+    Reason.COLLECTIVE_TIMEOUT: "a link, a device or a disk may have been slow once",
+    Reason.NODE_LOST: "the node may come back, or another take its place",
+    Reason.LINK_LOST: "the network may come back",
+    Reason.HANG: "a link, a device or a disk may have hung once",
 }
+
+# What a node says that only met the end, or the silence, of another one: true, and not why the run ended.
+SYMPTOMS = frozenset({Reason.PEER_ENDED, Reason.COLLECTIVE_TIMEOUT, Reason.LINK_LOST, Reason.HANG})

@@ -79,6 +79,10 @@ class JobFolder:
         """Where each thread of a rank was when it made no progress: there only when that happened."""
         return self.path / f"stacks-rank{int(rank)}.txt"
 
+    def hang(self, rank: int) -> PurePosixPath:
+        """What a rank without progress says of itself, as JSON (see evidence.hang): there while that lasts."""
+        return self.path / f"hang-rank{int(rank)}.json"
+
     @property
     def tensorboard(self) -> PurePosixPath:
         """What that tracker draws, where the recipe asks for it."""

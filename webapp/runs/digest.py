@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from training.spec.events import Kind, number
 from training.spec.faults import Reason
@@ -181,7 +181,10 @@ def _checkpoint_deleted(stream: Stream, event: Event) -> None:
 
 def _exit(stream: Stream, event: Event) -> None:
     rank = int(stream.source.partition("@")[2])
-    Placement.objects.filter(attempt_id=stream.attempt_id, rank=rank).update(
+    rows = Placement.objects.filter(attempt_id=stream.attempt_id, rank=rank)
+    # the exit file, which somebody else may have read by now, says the same and has the evidence as well; and what we
+    # wrote of a node that was lost stays
+    rows.filter(Q(exit__isnull=True) | ~Q(exit__has_any_keys=["evidence", "ours"])).update(
         exit=event.data | {"at": event.at.timestamp()}
     )
     advance_run(event.run_id)

@@ -30,8 +30,12 @@ def move(
     attempt: Attempt | None = None,
     reason: Reason | None = None,
     text: str = "",
+    failure: Mapping[str, object] | None = None,
 ) -> bool:
-    """Move `run` to `new`; return False where somebody else moved it first (nothing is changed then)."""
+    """Move `run` to `new`; return False where somebody else moved it first (nothing is changed then).
+
+    `failure`: for the attempt that ends by it, see Attempt.failure.
+    """
     if not allowed(run.state, new):
         raise IllegalMove(f"run {run.pk}: {run.state} -> {new}")
     old, now = run.state, timezone.now()
@@ -43,7 +47,7 @@ def move(
     attempt = attempt or run.attempt
     move_row = Transition.objects.create(run=run, attempt=attempt, old=old, new=new, actor=actor, cause=cause, at=now)
     if attempt is not None:
-        _close(attempt, new, reason)
+        _close(attempt, new, reason, failure or {})
         journal.announce(attempt, move_row)
     return True
 
@@ -65,12 +69,13 @@ def _ending(now: datetime, reason: Reason | None, text: str) -> dict[str, object
     }
 
 
-def _close(attempt: Attempt, new: str, reason: Reason | None) -> None:
+def _close(attempt: Attempt, new: str, reason: Reason | None, failure: Mapping[str, object]) -> None:
     """An ended run's attempt ends with it and gives its nodes back."""
     if new in ENDED:
         attempt.ended_at = timezone.now()
         attempt.reason = reason or ""
-        attempt.save(update_fields=["ended_at", "reason"])
+        attempt.failure = dict(failure)
+        attempt.save(update_fields=["ended_at", "reason", "failure"])
         attempt.claims.all().delete()
         for waiting in Run.objects.filter(cluster_id=attempt.run.cluster_id, state=RunState.QUEUED):
             advance_run(waiting.pk)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from training.spec.faults import Reason
+from training.spec.faults import SENTENCES, Reason
 from training.spec.lint import Refused
 from webapp.fleet.ssh import Host
 from webapp.runs import actions, journal, lifecycle, reach
@@ -109,7 +109,9 @@ def note(attempt: Attempt, settled: Settled) -> None:
     now = timezone.now()
     for rank, status in settled.status.items():
         placement = Placement.objects.filter(attempt=attempt, rank=rank)
-        placement.filter(exit__isnull=True).update(exit=exit_of(status))
+        if found := exit_of(status):
+            # what a node's last line said is in its row already; the exit file has the evidence as well
+            placement.filter(Q(exit__isnull=True) | ~Q(exit__has_any_keys=["evidence", "ours"])).update(exit=found)
         reach.show(attempt, Q(rank=rank), reachable=True)
     for rank in settled.gone:
         Placement.objects.filter(attempt=attempt, rank=rank).update(proven_gone_at=now)
@@ -121,10 +123,16 @@ def exit_of(status: Answer) -> Answer | None:
     """Return the exit that a status tells of; one made up here where the supervisor left none."""
     if status.get("exit"):
         return dict(status["exit"])
-    if status.get("state") == "lost":
-        text = "the supervisor vanished without an exit file"
-        return {"reason": str(Reason.SUPERVISOR_LOST), "text": text, "at": time.time()}
-    return None
+    if status.get("state") != "lost":
+        return None
+    if status.get("rebooted"):
+        return made_up(Reason.NODE_LOST, "the node was started anew, and what ran there is gone")
+    return made_up(Reason.SUPERVISOR_LOST, SENTENCES[Reason.SUPERVISOR_LOST])
+
+
+def made_up(reason: Reason, text: str, at: float | None = None) -> Answer:
+    """Return the exit of a node that can't tell its own; `at`: seconds since the epoch by our clock, else now."""
+    return {"reason": str(reason), "text": text, "at": time.time() if at is None else at, "ours": True}
 
 
 def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None:
@@ -133,8 +141,9 @@ def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None
         if verdict.state == RunState.SUCCEEDED:
             _tell_of_training(run, attempt)
         moved = lifecycle.move(
-            run, verdict.state, actor="worker", cause=text, attempt=attempt, reason=verdict.reason, text=text
-        )
+            run, verdict.state, actor="worker", cause=text, attempt=attempt, reason=verdict.reason, text=text,
+            failure=verdict.failure,
+        )  # fmt: skip
         if not moved:
             return
         _close_streams(attempt, settled)

@@ -10,11 +10,12 @@ from django.utils import timezone
 from training.spec.faults import Reason
 from webapp.fleet.ssh import Host, SshError
 from webapp.runs import reach
-from webapp.runs.models import Attempt, Event, Placement, Run
+from webapp.runs.models import Attempt, Placement, Run
 
 from .. import group
 from ..group import Answer, Member
-from . import finish, outcome
+from . import finish, lost, outcome
+from .heard import heard
 
 LOOK_SECONDS = 15.0
 SILENCE = timedelta(seconds=30)  # a supervisor writes a sample a second
@@ -23,6 +24,7 @@ GRACE = timedelta(seconds=60)  # between the first node that has completed and t
 
 def watch(run: Run, attempt: Attempt) -> float | None:
     ask_the_silent(attempt)
+    lost.give_up(attempt)
     return look(run, attempt)
 
 
@@ -53,7 +55,6 @@ def ask_the_silent(attempt: Attempt) -> None:
     async def ask(member: Member, host: Host) -> Answer:
         return await group.training(member, host, "status", str(member.folder.path))
 
-    now = timezone.now()
     for rank, status in group.on_each(silent, ask).items():
         placement = Placement.objects.filter(attempt=attempt, rank=rank)
         if isinstance(status, SshError):
@@ -63,17 +64,10 @@ def ask_the_silent(attempt: Attempt) -> None:
         if found := finish.exit_of(status):
             placement.filter(exit__isnull=True).update(exit=found)
         elif status.get("state") in ("absent", "ready"):
-            text = "the job's folder has vanished"
-            gone = {"reason": str(Reason.SUPERVISOR_LOST), "text": text, "at": now.timestamp()}
+            gone = finish.made_up(Reason.SUPERVISOR_LOST, "the job's folder has vanished")
             placement.filter(exit__isnull=True).update(exit=gone)
 
 
 def _is_silent(attempt: Attempt, placement: Placement) -> bool:
     last = max(filter(None, (heard(attempt, f"node@{placement.rank}"), placement.started_at)))
     return bool(last < timezone.now() - SILENCE)
-
-
-def heard(attempt: Attempt, source: str) -> datetime | None:
-    """Return when the newest line of `source` came: one look at the index, however many there are."""
-    rows = Event.objects.filter(attempt=attempt, source=source).order_by("-seq")
-    return rows.values_list("received_at", flat=True).first()

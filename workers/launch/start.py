@@ -15,7 +15,7 @@ from webapp.runs.models import Attempt, Placement, Run
 from webapp.runs.states import RunState
 
 from .. import group
-from ..end import finish, watch
+from ..end import finish, lost, watch
 from ..end.ending import End
 from ..follow import streams
 from ..group import Answer, Member
@@ -40,6 +40,7 @@ def start(run: Run, attempt: Attempt) -> float | None:
     if timezone.now() > _since(attempt) + LIMIT:
         raise End(Reason.LAUNCH, f"training did not begin within {LIMIT}")
     watch.ask_the_silent(attempt)
+    lost.give_up(attempt)
     return LOOK_SECONDS
 
 

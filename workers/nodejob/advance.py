@@ -16,8 +16,8 @@ from webapp.runs import sources
 from webapp.runs.models import NodeJob
 
 from .. import lease
-from ..end import watch
 from ..end.ending import End
+from ..end.heard import heard as last_heard
 from .kinds import WORKS
 from .work import Work
 
@@ -62,5 +62,5 @@ def _step(work: Work[Any], job: NodeJob) -> float | None:
 
 def _last_sign(job: NodeJob) -> datetime:
     names = (sources.node(job.KIND, job.pk), sources.events(job.KIND, job.pk))
-    heard = (watch.heard(job.attempt, name) for name in names)
+    heard = (last_heard(job.attempt, name) for name in names)
     return max(filter(None, (job.asked_at, job.cancel_asked_at, *heard)))

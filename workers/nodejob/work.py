@@ -19,8 +19,9 @@ from webapp.runs import lifecycle, sources
 from webapp.runs.models import Event, NodeJob
 
 from .. import group
-from ..end import finish, watch
+from ..end import finish
 from ..end.ending import End
+from ..end.heard import heard as last_heard
 from ..end.settle import Settled, settle
 from ..follow import streams
 from ..group import Answer, Member
@@ -222,5 +223,5 @@ def reason_of(exit: Answer, otherwise: Reason) -> Reason:
 
 
 def _is_silent(job: NodeJob) -> bool:
-    heard = watch.heard(job.attempt, sources.node(job.KIND, job.pk))
+    heard = last_heard(job.attempt, sources.node(job.KIND, job.pk))
     return (heard or job.created_at) < timezone.now() - SILENCE

@@ -23,6 +23,20 @@ class Limits(Section):
     hang_seconds: int = Field(
         600, ge=10, le=86400, description="Seconds without progress after which every rank writes down its stacks."
     )
+    hang_end_seconds: int = Field(
+        600,
+        ge=0,
+        le=86400,
+        description="Seconds after that in which it may still go on; then the run ends as hung. Not before the first"
+        " step; 0: never.",
+    )
+    lost_seconds: int = Field(
+        900,
+        ge=30,
+        le=86400,
+        description="Seconds that a node may be silent and unreachable, and no step be told of, before it counts as"
+        " lost and the others are ended. Six times as many where none of the run's nodes can be reached.",
+    )
     restarts: int = Field(
         0,
         ge=0,

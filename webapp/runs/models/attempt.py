@@ -27,6 +27,12 @@ class Attempt(models.Model):
     world_size = models.PositiveIntegerField(default=0, help_text="As rank 0 reported it.")
     facts = models.JSONField(default=dict, blank=True, help_text="What the `started` event said.")
     reason = models.CharField(max_length=30, blank=True, choices=[(r.value, r.value) for r in Reason])
+    failure = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Where it failed first: {node, node_rank, rank (over all nodes, or null), at (our clock), dragged:"
+        " [node ranks that only were drawn along]}.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
