@@ -41,7 +41,7 @@ class Borrowed:
     """A connection to the node that lends; a context manager. Raises LinkFailed, NotLent."""
 
     def __init__(self, place: Place, taking: Taking):
-        self._place, self._source, self._size_told = place, taking.source, 0
+        self._place, self.source = place, taking.source
         flags = [word for name, value in OPTIONS.items() for word in ("-o", f"{name}={value}")]
         where = ["-p", str(taking.lent.port), "-l", taking.lent.user, "--", taking.address, "serve"]
         self._argv = ["ssh", "-F", "none", "-T", *flags, *where]
@@ -71,7 +71,7 @@ class Borrowed:
         told = json.loads(self._ssh.stdout.readline() or self._gone())
         if "error" in told or told["size"] != size:
             found = told.get("error") or f"{name} has {told['size']:,} bytes, {size:,} were written"
-            raise NotLent(f"{self._source}: {found}")
+            raise NotLent(f"{self.source}: {found}")
         left = size - offset
         while left > 0:
             block = self._ssh.stdout.read(min(BLOCK, left))
@@ -93,4 +93,4 @@ class Borrowed:
         self._ssh.wait()
         self._log.seek(0)
         said = self._log.read().decode("utf-8", "replace").strip().splitlines()
-        raise LinkFailed(f"{self._source}: {said[-1] if said else 'the connection ended'}")
+        raise LinkFailed(f"{self.source}: {said[-1] if said else 'the connection ended'}")

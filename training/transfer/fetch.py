@@ -106,7 +106,7 @@ def _one(folder: Path, wanted: Wanted, borrowed: Borrowed, told: Told) -> None:
     whole = _write(part, wanted, borrowed, told) or _again(part, wanted, borrowed, told)
     if not whole:
         part.unlink()
-        raise NotLent(f"{wanted.name} is not what was saved (its hash differs)")
+        raise NotLent(f"{wanted.name} on {borrowed.source} is not what was saved (its hash differs)")
     os.replace(part, path)
     sync(path.parent)
 

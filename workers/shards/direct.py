@@ -29,7 +29,10 @@ LONGEST_SECONDS = 24 * 3600.0
 SOON_SECONDS = 60.0
 LOOK_SECONDS = 1.0
 GIVE_BACK_LOOKS, GIVE_BACK_PAUSE = 20, 0.1
-FATAL = (Reason.DATA, Reason.DISK_FULL)  # the way through this service would end the same
+FATAL = {  # the way through this service would end the same
+    Reason.DATA: "; choose another checkpoint",
+    Reason.DISK_FULL: " on node {}; make room there",
+}
 
 
 class NotDirectly(Exception):
@@ -47,7 +50,7 @@ async def fetch(files: Sequence[File], holder: Place, target: Place, count: Coun
     except SshError as error:
         raise NotDirectly(str(error)) from error
     if taken.reason in FATAL:
-        raise End(Reason(taken.reason), f"node {target.name}: {taken.text}; choose another checkpoint")
+        raise End(Reason(taken.reason), f"{taken.text}{FATAL[taken.reason].format(target.name)}")
     if taken.reason:
         raise NotDirectly(f"node {target.name}: {taken.text}")
 
