@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from contextlib import suppress
@@ -102,9 +103,11 @@ class Sshd:
     async def _run(self, process: asyncssh.SSHServerProcess) -> None:
         self.commands.append(process.command)
         pipe = asyncio.subprocess.PIPE
-        child = await asyncio.create_subprocess_exec("sh", "-c", process.command, stdin=pipe, stdout=pipe, stderr=pipe)
+        child = await asyncio.create_subprocess_exec(
+            "sh", "-c", process.command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
         self._children.add(child)
-        feeding = asyncio.ensure_future(_feed(process.stdin, child.stdin))
+        feeding = asyncio.ensure_future(_feed(process.stdin, child))
         with suppress(asyncssh.Error, OSError):
             await asyncio.gather(_drain(child.stdout, process.stdout), _drain(child.stderr, process.stderr))
         code = await child.wait()
@@ -117,12 +120,16 @@ class Sshd:
                 process.exit(code)
 
 
-async def _feed(source: asyncssh.SSHReader, sink: asyncio.StreamWriter) -> None:
+async def _feed(source: asyncssh.SSHReader, child: asyncio.subprocess.Process) -> None:
+    """Pass input and signals on: to all of the command's processes, as OpenSSH does."""
     with suppress(asyncssh.Error, OSError):
-        while block := await source.read(1 << 16):
-            sink.write(block)
-            await sink.drain()
-    sink.close()
+        try:
+            while block := await source.read(1 << 16):
+                child.stdin.write(block)
+                await child.stdin.drain()
+        except asyncssh.SignalReceived as received:
+            os.killpg(child.pid, signal.Signals[f"SIG{received.signal}"])
+    child.stdin.close()
 
 
 async def _drain(source: asyncio.StreamReader, sink: asyncssh.SSHWriter) -> None:

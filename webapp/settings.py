@@ -34,7 +34,6 @@ INSTALLED_APPS = [
     "webapp.runs",
     "webapp.trials",
     "webapp.deliveries",
-    "webapp.preflights",
 ]
 
 MIDDLEWARE = [

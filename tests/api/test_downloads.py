@@ -17,7 +17,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from tests.sshd import Sshd
-from webapp.fleet.ssh import make_identity
+from webapp.fleet.ssh import make_identity, pool
 from webapp.runs import actions
 from webapp.runs.models import Export
 
@@ -206,7 +206,8 @@ async def _take_all(parts: AsyncIterator[bytes], into: list[bytes]) -> None:
         into.append(part)
 
 
-async def test_the_connection_ends_with_the_answer(there: Downloads) -> None:
+async def test_the_connection_is_given_back_with_the_answer(there: Downloads, monkeypatch: Any) -> None:
+    monkeypatch.setattr(pool, "_current", pool.Pool(idle=0.1))
     read, left = await there.get("/archive"), await there.get("/archive")
     await body(read)
     await sync_to_async(left.close)()  # as Django does when the client has gone

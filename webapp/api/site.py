@@ -23,7 +23,6 @@ from . import (
     export_actions,
     exports,
     health,
-    preflights,
     problems,
     run_actions,
     runs,
@@ -66,11 +65,7 @@ api = Api(
     urls_namespace="api",
 )
 problems.register(api)
-PARTS = (
-    runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets,
-    catalogue, preflights, health,
-)  # fmt: skip
-for part in PARTS:
+for part in (runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets, catalogue, health):
     api.add_router("", part.router)
 
 View = Callable[..., Any]

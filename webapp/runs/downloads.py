@@ -162,7 +162,7 @@ async def _look(host: Host, folder: PurePosixPath, pieces: Sequence[Segment]) ->
 
 
 class Body:
-    """The bytes of `pieces`, read as they are asked for. Ends its connection when read, left or never begun."""
+    """The bytes of `pieces`, read as they are asked for. Gives its connection back when read, left or never begun."""
 
     def __init__(self, stack: AsyncExitStack, host: Host, folder: PurePosixPath, pieces: Sequence[Segment]):
         self._stack, self._host, self._folder, self._pieces = stack, host, folder, pieces

@@ -20,7 +20,6 @@ from .reader import Batch, reader_of
 T = TypeVar("T")
 Write = Callable[..., Awaitable[Any]]
 log = logging.getLogger(__name__)
-KEEPALIVE = (5, 3)  # a dead link is known after about 15 s
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between tries to connect
 GONE_SECONDS = 20.0  # without a link for so long, the node is shown as unreachable
 DATABASE_PAUSE = 1.0
@@ -61,7 +60,7 @@ class Link:
 
     async def _connected(self) -> None:
         """Follow all files over one connection, until it ends."""
-        async with connect(self._endpoint, keepalive=KEEPALIVE) as host:
+        async with connect(self._endpoint) as host:
             await self._show_gone(False)
             try:
                 async with asyncio.TaskGroup() as group:

@@ -1,5 +1,6 @@
 """SSH to nodes: one small contract for a host (run, put, read, follow), pinned host keys only."""
 
+from .endpoint import Endpoint
 from .errors import (
     AuthenticationFailed,
     CommandFailed,
@@ -11,8 +12,9 @@ from .errors import (
     SshError,
     Unreachable,
 )
-from .host import Endpoint, Host, Result, connect
+from .host import Host, connect
 from .keys import KeyPair, fingerprint, host_key, import_identity, make_identity
+from .lease import Result
 
 __all__ = [
     "AuthenticationFailed",

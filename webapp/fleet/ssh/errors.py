@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Self
 
 from training.spec.faults import Reason
 from training.spec.lint import Problem
@@ -23,6 +24,12 @@ class SshError(RuntimeError):
     @property
     def problem(self) -> Problem:
         return Problem(self.field, self.why, self.fix)
+
+    def again(self) -> Self:
+        """Return another error that says the same: one that is raised twice collects the traces of both."""
+        other = self.__class__.__new__(self.__class__, *self.args)
+        other.__dict__.update(self.__dict__)
+        return other
 
 
 class Unreachable(SshError):

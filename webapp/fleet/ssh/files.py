@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import hashlib
 import os
 import posixpath
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -126,7 +125,11 @@ async def remove(sftp: asyncssh.SFTPClient, path: str) -> None:
         await sftp.remove(path)
 
 
-async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | None) -> AsyncIterator[bytes]:
+async def read_all(sftp: asyncssh.SFTPClient, path: str) -> bytes:
+    return b"".join([block async for block in read(sftp, path, 0, None)])
+
+
+async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | None) -> AsyncGenerator[bytes, None]:
     left = length
     async with sftp.open(path, "rb", block_size=PIECE) as file:
         while left is None or left > 0:
@@ -138,18 +141,32 @@ async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | 
             left = None if left is None else left - len(block)
 
 
-async def write_stream(sftp: asyncssh.SFTPClient, path: str, blocks: AsyncIterator[bytes]) -> tuple[int, str]:
-    """Write `path`, which is a temporary name: nothing is left of it where that breaks off, for whatever reason."""
-    await sftp.makedirs(posixpath.dirname(path), exist_ok=True)
-    digest, written = hashlib.sha256(), 0
-    try:
-        async with sftp.open(path, "wb") as file:
-            async for block in blocks:
-                async with room(sftp, path):
-                    await file.write(block)
-                digest.update(block)
-                written += len(block)
-    except BaseException:  # gigabytes, and the next try writes under another name
-        await _give_up(sftp, path)
-        raise
-    return written, digest.hexdigest()
+class Writer:
+    """A file that is written piece by piece to `path`, a temporary name."""
+
+    def __init__(self, path: str):
+        self._path = path
+        self._sftp: asyncssh.SFTPClient | None = None
+        self._file: asyncssh.SFTPClientFile | None = None
+
+    async def open(self, sftp: asyncssh.SFTPClient) -> None:
+        self._sftp = sftp
+        await sftp.makedirs(posixpath.dirname(self._path), exist_ok=True)
+        self._file = await sftp.open(self._path, "wb")
+
+    async def write(self, block: bytes) -> None:
+        assert self._file is not None
+        async with room(self._sftp, self._path):
+            await self._file.write(block)
+
+    async def close(self) -> None:
+        assert self._file is not None
+        await self._file.close()
+
+    async def give_up(self) -> None:
+        """Leave nothing: gigabytes, and the next try writes under another name."""
+        if self._file is not None:
+            with suppress(asyncssh.Error, OSError):
+                await self._file.close()
+        if self._sftp is not None:
+            await _give_up(self._sftp, self._path)
