@@ -1,4 +1,4 @@
-"""What any test may use: a private Redis, a private PostgreSQL."""
+"""What any test may use: a private Redis, a private PostgreSQL, a started service and OpenSSH hosts beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import postgres
+from tests.e2e.enlist import enlisted
+from tests.e2e.ssh_hosts import SshHost
+from tests.e2e.stack import Stack
 from training.spec.ports import free_port
 from workers.local import broker
 
@@ -62,3 +65,21 @@ def postgres_url() -> Iterator[str]:
     """An empty PostgreSQL of this session's own. Where none is installed the test fails and says so."""
     with postgres.server() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One started service for all end-to-end tests: whoever takes a part of it away brings it back."""
+    stack = Stack(tmp_path_factory.mktemp("stack"))
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture(scope="session")
+def openssh(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SshHost]]:
+    """Cluster `openssh`: two hosts with addresses and disks of their own. Fails where this machine can't have any."""
+    with enlisted(stack, "openssh", tmp_path_factory.mktemp("openssh")) as hosts:
+        yield hosts

@@ -1,32 +1,35 @@
-"""Say whether this node can train: python -m training preflight --scratch DIR [--model DIR]
+"""Say whether this node can train: python -m training preflight --scratch DIR [--model DIR] [--address A --peer B ...]
 
 Prints one JSON object: what is here, and `problems`, each with the field, the reason and the way out; with a model's
-folder also how many parameters it holds (`model_parameters`, null where its files don't tell) and in which layers
-(`model_shape`). Runs with the standard library alone, on any Python from 3.8 on, so that a bare node gets an answer
-and not a traceback.
+folder also whether it is there, how many parameters it holds (`model_parameters`, null where its files don't tell) and
+in which layers (`model_shape`). Of nodes that are to train together: `port`, free on this node's address, and
+`routes`, how the peers are reached. With `--token NAME` it leaves an empty file of that name, which shows the other
+nodes whether they see the same disk. Runs with the standard library alone, on any Python from 3.8 on, so that a bare
+node gets an answer and not a traceback.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 from importlib import metadata, util
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from . import gpus
 from .interfaces import interfaces
 from .memory import memory
 from .modelfacts import parameters, shapes
+from .routes import routes
+from .spec.folder import Scratch
+from .spec.ports import free_port
 
 PYTHON = (3, 11)
 # name in the answer: distribution. The needed ones are a problem when missing; the others are a choice.
@@ -44,8 +47,9 @@ NEEDED = {
 OPTIONAL = {"peft": "peft", "flash_attn": "flash-attn", "bitsandbytes": "bitsandbytes", "pynvml": "nvidia-ml-py"}
 REQUIREMENTS = Path(__file__).resolve().with_name("requirements.txt")
 FREE_BYTES = 1 << 30  # less than this and not even the smallest job has room
-GPU_FIELDS = ("index", "name", "memory.total", "memory.used", "driver_version")
 MIB = 1 << 20
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+OLD_SECONDS = 3600.0  # a token of a look that was broken off
 
 
 def main(argv: list[str]) -> int:
@@ -53,11 +57,19 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m training preflight", description="Can this node train?")
     parser.add_argument("--scratch", type=Path, required=True, help="the node's scratch folder; made where missing")
     parser.add_argument("--model", type=Path, help="folder of the model that is to be trained")
+    parser.add_argument("--address", default="", help="this node's address, as its peers reach it")
+    parser.add_argument("--peer", action="append", default=[], help="another node's address; may be said again")
+    parser.add_argument("--token", default="", help="leave an empty file of this name for the others to see")
     args = parser.parse_args(argv)
     answer = preflight(args.scratch)
     if args.model:
+        answer["model_there"] = args.model.exists()
         answer["model_parameters"] = parameters(args.model)
         answer["model_shape"] = shapes(args.model)
+    if args.address:
+        answer.update(_network(args.address, args.peer, answer))
+    if args.token and answer["scratch_writable"]:
+        _leave(Path(Scratch(PurePosixPath(args.scratch)).sightings), args.token, answer["problems"])
     print(json.dumps(answer))
     return 0
 
@@ -70,7 +82,8 @@ def preflight(scratch: Path) -> dict[str, Any]:
         "hostname": socket.gethostname(),
         "clock": time.time(),
         **_python(problems),
-        "gpus": _gpus(problems),
+        **_gpus(problems),
+        "boot": BOOT.read_text("ascii").strip() if BOOT.exists() else "",
         "cores": len(os.sched_getaffinity(0)),
         "ram_total": ram.total,
         "ram_available": ram.available,
@@ -121,29 +134,46 @@ def _cuda() -> dict[str, str | None]:
     return {"cuda": cuda, "nccl": nccl}
 
 
-def _gpus(problems: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """Ask nvidia-smi; a node without it has no NVIDIA GPUs, which is no problem."""
-    if not shutil.which("nvidia-smi"):
-        return []
-    command = ["nvidia-smi", "--query-gpu=" + ",".join(GPU_FIELDS), "--format=csv,noheader,nounits"]
+def _gpus(problems: list[dict[str, str]]) -> dict[str, Any]:
+    """Return the GPUs, what computes on them, and what connects them; empty on a host without."""
+    rdma = {"fabrics": gpus.fabrics()}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        gpus = [_gpu(row) for row in csv.reader(io.StringIO(done.stdout), skipinitialspace=True) if row]
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        _problem(
-            problems, "gpus", f"nvidia-smi does not answer: {error}", "Run nvidia-smi on the node; see its driver."
-        )
-        return []
-    if gpus and _version("torch") and not _cuda()["cuda"]:
+        found = gpus.gpus()
+        used = gpus.processes({gpu["uuid"]: gpu["index"] for gpu in found}) if found else []
+    except gpus.NoAnswer as error:
+        fix = "Run nvidia-smi on the node; see its driver."
+        _problem(problems, "gpus", f"nvidia-smi does not answer: {error}", fix)
+        return {"gpus": [], "gpu_processes": [], **rdma}
+    if not found:
+        return {"gpus": [], "gpu_processes": [], **rdma}
+    if _version("torch") and not _cuda()["cuda"]:
         fix = f"{sys.executable} -m pip install --force-reinstall -r {REQUIREMENTS}"
         _problem(problems, "cuda", "there are GPUs, and torch is a build without CUDA", fix)
-    return gpus
+    return {"gpus": found, "gpu_processes": used, "fabric": gpus.fabric(), "nvlink": gpus.nvlink(), **rdma}
 
 
-def _gpu(row: list[str]) -> dict[str, Any]:
-    index, name, total, used, driver = row
-    memory = {"memory_total": int(total) * MIB, "memory_used": int(used) * MIB}
-    return {"index": int(index), "name": name, **memory, "driver": driver}
+def _network(address: str, peers: list[str], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a free port of ours and the ways to the peers."""
+    try:
+        port = free_port(address)
+    except OSError as error:
+        reason = f"{address!r} is not one of this host's ({error})"
+        own = ", ".join(f"{found['address']} ({found['name']})" for found in answer["interfaces"])
+        _problem(answer["problems"], "internal_address", reason, f"Give one of its own as internal address: {own}.")
+        port = 0
+    return {"port": port, "routes": routes(peers, answer["interfaces"])}
+
+
+def _leave(folder: Path, token: str, problems: list[dict[str, str]]) -> None:
+    """Leave our token where every node that shares the disk sees it; take away what broken-off looks left."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if time.time() - old.stat().st_mtime > OLD_SECONDS:
+                old.unlink(missing_ok=True)
+        (folder / Path(token).name).touch()
+    except OSError as error:
+        _problem(problems, "scratch", f"{folder} can't be written: {error}", "Name a folder this user may write.")
 
 
 def _scratch(scratch: Path, problems: list[dict[str, str]]) -> dict[str, Any]:

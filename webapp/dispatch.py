@@ -20,6 +20,7 @@ ADVANCE_JOB = "workers.advance_job"
 ADVANCE_CHECKPOINT = "workers.advance_checkpoint"
 CHECK_NODE = "workers.check_node"
 TRY_KEY = "workers.try_key"
+PREFLIGHT = "workers.preflight"
 
 
 def advance_run(run_id: int) -> None:
@@ -42,6 +43,10 @@ def check_node(node_id: int) -> None:
 def try_key(identity_id: int) -> None:
     """Try an identity's next key on its nodes."""
     _on_commit(TRY_KEY, identity_id)
+
+
+def preflight(preflight_id: int) -> None:
+    _on_commit(PREFLIGHT, preflight_id)
 
 
 def _on_commit(name: str, *key: str | int) -> None:

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "webapp.runs",
     "webapp.trials",
     "webapp.deliveries",
+    "webapp.preflights",
 ]
 
 MIDDLEWARE = [

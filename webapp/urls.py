@@ -21,6 +21,7 @@ urlpatterns = [
     path("runs/<int:run_id>/try/", include("webapp.trials.urls")),
     path("datasets/", include("webapp.datasets.urls")),
     path("deliveries/", include("webapp.deliveries.urls")),
+    path("fleet/clusters/<slug:name>/", include("webapp.preflights.urls")),
     path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),

@@ -8,8 +8,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webapp import dispatch
+from webapp.preflights.models import Preflight
 from webapp.runs import jobkinds
-from webapp.runs.models import Attempt, Checkpoint, NodeJob
+from webapp.runs.models import Attempt, Checkpoint
 from webapp.runs.states import ON_NODES, RunState
 
 from . import lease
@@ -33,12 +34,15 @@ def sweep() -> None:
     for checkpoint in Checkpoint.objects.due().filter(due):
         if _put_off(checkpoint, AGAIN):
             dispatch.send(dispatch.ADVANCE_CHECKPOINT, checkpoint.pk)
+    for preflight in Preflight.objects.filter(due, ended_at=None):
+        if _put_off(preflight, AGAIN):
+            dispatch.send(dispatch.PREFLIGHT, preflight.pk)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)
 
 
-def _put_off(row: Attempt | Checkpoint | NodeJob, by: timedelta) -> bool:
+def _put_off(row: lease.Row, by: timedelta) -> bool:
     """Return True for the one sweeper that may send the look now."""
     rows = type(row)._default_manager.filter(pk=row.pk, due_at=row.due_at)
     return rows.update(due_at=timezone.now() + by) == 1

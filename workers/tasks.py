@@ -7,10 +7,11 @@ from celery.signals import heartbeat_sent
 from webapp import dispatch
 from webapp.runs import heartbeat
 
-from . import advance, check, next_key, sweep
+from . import advance, next_key, sweep
 from .app import SWEEP, app
 from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
+from .preflight import demand, node
 
 
 @app.task(name=dispatch.ADVANCE_RUN)
@@ -30,7 +31,12 @@ def advance_checkpoint(checkpoint_id: int) -> None:
 
 @app.task(name=dispatch.CHECK_NODE)
 def check_node(node_id: int) -> None:
-    check.check_node(node_id)
+    node.check_node(node_id)
+
+
+@app.task(name=dispatch.PREFLIGHT)
+def preflight(preflight_id: int) -> None:
+    demand.advance(preflight_id)
 
 
 @app.task(name=dispatch.TRY_KEY)

@@ -1,8 +1,8 @@
 """Real OpenSSH hosts with their own addresses and private disks, on one machine (Linux, root).
 
-Each host is a network namespace with a veth pair on a bridge, a mount namespace with a tmpfs at
-/scratch, processes that see only each other, and an sshd that comes back when it is killed. Everything is
-named after one tag and taken away again at the end.
+Each host is a network namespace with a veth pair on a bridge, a mount namespace with its disk (a tmpfs, or one
+folder of all) at /scratch, processes that see only each other, and an sshd that comes back when it is killed.
+Everything is named after one tag and taken away again at the end.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from tests.namespaces import own_mounts
 
@@ -24,15 +27,24 @@ MISSING = "OpenSSH hosts need root, `ip`, `unshare` and /usr/sbin/sshd"
 
 @dataclass
 class SshHost:
-    """One host. `link` is the interface of its link, on the outer side; `init` is what its processes live under."""
+    """One host. `key`, `log`: sshd's. `link`: the outer end of its link; `init`: what its processes live under;
+    `scratch`: its disk, as seen from outside; `boot` starts it.
+    """
 
     name: str
     address: str
     port: int
-    host_key: str
+    key: Path
+    log: Path
     namespace: str
     link: str
+    scratch: Path
+    boot: Callable[[], subprocess.Popen[bytes]]
     init: subprocess.Popen[bytes]
+
+    @property
+    def host_key(self) -> str:
+        return " ".join(self.key.with_suffix(".pub").read_text().split()[:2])
 
     def cut(self) -> None:
         run("ip", "link", "set", self.link, "down")
@@ -45,6 +57,35 @@ class SshHost:
         (first,) = Path(f"/proc/{self.init.pid}/task/{self.init.pid}/children").read_text().split()
         enter = ["nsenter", "-t", first, "-n", "-m", "-p", "-r", *argv]
         return subprocess.run(enter, check=True, capture_output=True, text=True).stdout
+
+    def processes(self) -> list[psutil.Process]:
+        """Return all that lives on it, by the process ids of outside."""
+        return psutil.Process(self.init.pid).children(recursive=True)
+
+    def off(self) -> None:
+        """Take its power away: all its processes end at once, its disk stays."""
+        living = self.processes() if self.init.poll() is None else []
+        self.init.kill()
+        self.init.wait()
+        psutil.wait_procs(living, timeout=30)
+
+    def on(self) -> None:
+        self.init = self.boot()
+        _wait_for(self)
+
+    def new_key(self) -> None:
+        """Give it another host key, as a host that was installed anew has."""
+        for path in (self.key, self.key.with_suffix(".pub")):
+            path.unlink()
+        make_key(self.key)
+        self.end_sshd()
+
+    def end_sshd(self) -> None:
+        """kill -9 of sshd and of all its sessions; it comes back by itself."""
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                if (process.cmdline() or [""])[0].startswith("sshd"):
+                    process.kill()
 
 
 def possible() -> bool:
@@ -60,18 +101,25 @@ def run(*argv: str) -> None:
 
 @contextmanager
 def ssh_hosts(
-    folder: Path, authorized_key: str, count: int = 2, disk: str = "3g", tag: str = ""
+    folder: Path, authorized_key: str, count: int = 2, disk: str = "3g", tag: str = "", *, shared: bool = False
 ) -> Iterator[list[SshHost]]:
-    """Start `count` hosts that let `authorized_key` in as root; `folder` keeps their keys and logs."""
+    """Start `count` hosts that let `authorized_key` in as root; `folder` keeps their keys, logs and disks.
+
+    `shared`: they have one disk.
+    """
     assert possible(), MISSING
-    tag = tag or f"sb{os.getpid() % 100000}"
-    third = os.getpid() % 200 + 20
+    number = zlib.crc32(str(folder).encode())
+    tag, third = tag or f"sb{number % 100000}", number % 200 + 20
     Path("/run/sshd").mkdir(exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "authorized_keys").write_text(authorized_key + "\n")
     with ExitStack() as stack:
         _bridge(stack, tag, f"10.77.{third}.1")
-        yield [_host(stack, folder, tag, n, f"10.77.{third}.{10 + n}", disk) for n in range(1, count + 1)]
+        disks = [_disk(stack, folder / f"disk_{n}", disk) for n in range(1, 2 if shared else count + 1)]
+        yield [
+            _host(stack, folder, tag, n, f"10.77.{third}.{10 + n}", disks[0 if shared else n - 1])
+            for n in range(1, count + 1)
+        ]
 
 
 def _bridge(stack: ExitStack, name: str, address: str) -> None:
@@ -81,7 +129,14 @@ def _bridge(stack: ExitStack, name: str, address: str) -> None:
     run("ip", "link", "set", name, "up")
 
 
-def _host(stack: ExitStack, folder: Path, tag: str, number: int, address: str, disk: str) -> SshHost:
+def _disk(stack: ExitStack, path: Path, size: str) -> Path:
+    path.mkdir()
+    run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path))
+    stack.callback(run, "umount", "-l", str(path))
+    return path
+
+
+def _host(stack: ExitStack, folder: Path, tag: str, number: int, address: str, disk: Path) -> SshHost:
     namespace, link = f"{tag}n{number}", f"{tag}v{number}"
     run("ip", "netns", "add", namespace)
     stack.callback(run, "ip", "netns", "del", namespace)
@@ -93,15 +148,23 @@ def _host(stack: ExitStack, folder: Path, tag: str, number: int, address: str, d
     for device in ("lo", "eth0"):
         run(*inside, "link", "set", device, "up")
     key = folder / f"host_key_{number}"
-    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
-    init = _init(folder, namespace, key, number, address, disk)
-    stack.callback(_end, init)
-    _wait_for(address, init, folder / f"sshd_{number}.log")
-    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
-    return SshHost(f"host-{number}", address, 22, public, namespace, link, init)
+    make_key(key)
+
+    def boot() -> subprocess.Popen[bytes]:
+        return _init(folder, namespace, key, number, address, disk)
+
+    log = folder / f"sshd_{number}.log"
+    host = SshHost(f"host-{number}", address, 22, key, log, namespace, link, disk, boot, boot())
+    stack.callback(lambda: host.off())
+    _wait_for(host)
+    return host
 
 
-def _init(folder: Path, namespace: str, key: Path, number: int, address: str, disk: str) -> subprocess.Popen[bytes]:
+def make_key(path: Path) -> None:
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path))
+
+
+def _init(folder: Path, namespace: str, key: Path, number: int, address: str, disk: Path) -> subprocess.Popen[bytes]:
     options = {
         "HostKey": key,
         "AuthorizedKeysFile": folder / "authorized_keys",
@@ -116,28 +179,22 @@ def _init(folder: Path, namespace: str, key: Path, number: int, address: str, di
     }
     flags = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     # Every host has its runs at the same path: one that saw another's processes would take them for its own job's.
-    mount = 'mkdir -p /scratch && mount -t tmpfs -o size="$1" tmpfs /scratch && shift'
+    mount = 'mkdir -p /scratch && mount --bind "$1" /scratch && shift'
     script = mount + ' && while :; do /usr/sbin/sshd -D -e -f /dev/null "$@"; sleep 0.2; done'
     processes = ("--pid", "--fork", "--kill-child", "--mount-proc")
     argv = ["nsenter", f"--net=/run/netns/{namespace}", *own_mounts(), *processes,
-            "bash", "-c", script, "sshd", disk, *flags]  # fmt: skip
-    with (folder / f"sshd_{number}.log").open("wb") as log:
+            "bash", "-c", script, "sshd", str(disk), *flags]  # fmt: skip
+    with (folder / f"sshd_{number}.log").open("ab") as log:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 
-def _wait_for(address: str, init: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(host: SshHost) -> None:
     for _ in range(200):
-        if init.poll() is not None:
-            raise RuntimeError(f"sshd ended: {log.read_text()}")
+        if host.init.poll() is not None:
+            raise RuntimeError(f"sshd ended: {host.log.read_text()}")
         try:
-            socket.create_connection((address, 22), timeout=1).close()
+            socket.create_connection((host.address, 22), timeout=1).close()
             return
         except OSError:
             time.sleep(0.05)
-    raise RuntimeError(f"sshd at {address} does not answer: {log.read_text()}")
-
-
-def _end(init: subprocess.Popen[bytes]) -> None:
-    """End the host: with its first process the kernel ends all others."""
-    init.kill()
-    init.wait()
+    raise RuntimeError(f"sshd at {host.address} does not answer: {host.log.read_text()}")

@@ -23,7 +23,13 @@ PASSWORD = "a-password-for-tests"
 T = TypeVar("T")
 
 # What the launcher's children are called, by a word of their command lines.
-CHILDREN = {"worker": "celery", "follower": "workers.follow", "web": "uvicorn", "redis": "redis-server"}
+CHILDREN = {
+    "worker": "celery",
+    "follower": "workers.follow",
+    "web": "uvicorn",
+    "redis": "redis-server",
+    "beat": " beat ",
+}
 
 
 def until(what: str, look: Callable[[], T], *, limit: float = 240, pause: float = 0.2) -> T:

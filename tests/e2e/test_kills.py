@@ -1,4 +1,7 @@
-"""Whatever is killed in the middle of a run: no line is lost or doubled, and training goes on."""
+"""A browser that was away, and a Ctrl-C, in the middle of a run: no line is lost or doubled.
+
+What else can be killed: tests/faults.
+"""
 
 from __future__ import annotations
 
@@ -41,22 +44,6 @@ def finish(stack: Stack, run: int) -> dict[str, Any]:
 
 def scratches(stack: Stack) -> list[Path]:
     return sorted(path.parent for path in stack.state.glob("nodes/*/**/runs") if path.is_dir())
-
-
-@pytest.mark.parametrize("names", [("worker", "follower"), ("web", "redis")], ids="-".join)
-def test_killed_parts_come_back_and_nothing_is_lost(stack: Stack, run: int, names: tuple[str, str]) -> None:
-    for name in names:
-        gone = stack.kill(name)
-        until(f"the {name} to be back", lambda name=name, gone=gone: back(stack, name, gone))
-        until("the service to be healthy", stack.healthy)
-    finish(stack, run)
-
-
-def back(stack: Stack, name: str, gone: int) -> bool:
-    try:
-        return stack.child(name).pid != gone
-    except LookupError:
-        return False
 
 
 def test_a_browser_that_was_offline_shows_what_a_fresh_page_shows(stack: Stack, run: int, browser: Browser) -> None:

@@ -74,12 +74,23 @@ def test_a_scratch_that_cannot_be_written(tmp_path: Path) -> None:
         assert body["scratch_writable"] is False
 
 
-def test_gpus_are_read_from_nvidia_smi(tmp_path: Path) -> None:
-    lines = "0, NVIDIA A100-SXM4-80GB, 81920, 5, 570.86.15\n1, NVIDIA A100-SXM4-80GB, 81920, 1024, 570.86.15\n"
-    tool(tmp_path, f"cat <<'E'\n{lines}E")
+def test_gpus_and_who_holds_them_are_read_from_nvidia_smi(tmp_path: Path) -> None:
+    me = os.getpid()
+    name = "NVIDIA A100-SXM4-80GB"
+    gpus = f"0, GPU-a, {name}, 81920, 5, 570.86.15\n1, GPU-b, {name}, 81920, 1024, 570.86.15\n"
+    links = "GPU 0: A\n\t Link 0: 25 GB/s\n\t Link 1: <inactive>\n"
+    tool(
+        tmp_path,
+        f"case $1 in *compute-apps*) echo 'GPU-b, {me}, 1019' ;; nvlink) printf '{links}' ;;"
+        f" *) cat <<'E'\n{gpus}E\n;; esac",
+    )
     body = answer(sys.executable, tmp_path / "s", f"{tmp_path}:{os.environ['PATH']}")
     assert [gpu["memory_used"] for gpu in body["gpus"]] == [5 << 20, 1 << 30]
-    assert (body["gpus"][1]["name"], body["gpus"][1]["driver"]) == ("NVIDIA A100-SXM4-80GB", "570.86.15")
+    assert (body["gpus"][1]["name"], body["gpus"][1]["driver"]) == (name, "570.86.15")
+    (holder,) = body["gpu_processes"]
+    assert (holder["gpu"], holder["pid"], holder["memory"]) == (1, me, 1019 << 20)
+    assert "pytest" in holder["command"]
+    assert body["nvlink"] == {"active": 1, "inactive": 1}
     # torch of this test environment may or may not have CUDA; only the build without it is a problem
     assert ("cuda" in fields(body)) == (body["versions"]["torch"] is not None and body["cuda"] is None)
 

@@ -7,8 +7,10 @@ import pytest
 from tests.workers.world import World
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import fingerprint, make_identity
-from workers.check import check_node, differences, problems
 from workers.group import Member
+from workers.preflight.asked import problems
+from workers.preflight.differ import differences
+from workers.preflight.node import check_node
 
 
 def checked(world: World, **changes: object) -> Node:

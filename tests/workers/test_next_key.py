@@ -9,8 +9,8 @@ from training.spec.lint import Refused
 from webapp.fleet import identities
 from webapp.fleet.models import Identity, NextKey, NodeChange
 from webapp.fleet.ssh import fingerprint
-from workers.check import check_node
 from workers.next_key import try_key
+from workers.preflight.node import check_node
 
 
 def test_the_old_key_goes_when_the_new_one_is_let_in_everywhere(world: World) -> None:

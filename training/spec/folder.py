@@ -153,6 +153,11 @@ class Scratch:
         return self.root / "datasets" / digest
 
     @property
+    def sightings(self) -> PurePosixPath:
+        """Empty files that a preflight leaves for a moment: whoever sees them sees this disk."""
+        return self.root / ".seen"
+
+    @property
     def tokens(self) -> PurePosixPath:
         """Where rows lie as sequences of tokens, each set under its own hash."""
         return self.root / "datasets" / TOKENS

@@ -23,6 +23,7 @@ from . import (
     export_actions,
     exports,
     health,
+    preflights,
     problems,
     run_actions,
     runs,
@@ -65,7 +66,11 @@ api = Api(
     urls_namespace="api",
 )
 problems.register(api)
-for part in (runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets, catalogue, health):
+PARTS = (
+    runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets,
+    catalogue, preflights, health,
+)  # fmt: skip
+for part in PARTS:
     api.add_router("", part.router)
 
 View = Callable[..., Any]

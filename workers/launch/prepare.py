@@ -5,9 +5,10 @@ so that a node that can't train is refused before anything large is moved.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -26,14 +27,16 @@ from webapp.runs import actions, journal, lifecycle, rank_env
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
-from .. import check, group, shards
+from .. import group, shards
 from ..end import finish
 from ..end.ending import End
 from ..group import Member
+from ..preflight import launch as preflight
+from ..preflight.launch import Passed
 from ..shards import Account, Tell
-from . import disk, fits, release
+from . import release
 
-Hosts = dict[int, Host]
+PORT_SECONDS = 30.0  # after so long a copy, the port that was free may be taken
 
 
 @dataclass(frozen=True)
@@ -65,15 +68,16 @@ def prepare(run: Run, attempt: Attempt) -> float:
     course = Course(run.total_steps, since=source.step if source else 0)
     files = files_of(run.dataset.folder)
     needs = Needs(run.parsed_recipe(), course, run.model.location, run.dataset.digest, files, source, account(attempt))
-    attempt.port, warnings = async_to_sync(_on_nodes)(members, needs)
-    plans = _plans(run, attempt, members, env)
-    async_to_sync(put_plans)(members, plans)
+    passed = async_to_sync(_on_nodes)(attempt, members, needs)
+    attempt.port = passed.port
+    plans = _plans(run, attempt, passed.members, env)
+    async_to_sync(put_plans)(passed.members, plans)
     with transaction.atomic():
         attempt.save(update_fields=["port"])
         moved = lifecycle.move(run, RunState.STARTING, actor="worker", cause="every node is ready")
         if moved:
             _keep(attempt, plans)
-            for text in warnings:
+            for text in passed.warnings:
                 journal.warn(attempt, text)
     return 0.0
 
@@ -94,24 +98,29 @@ def _keep(attempt: Attempt, plans: list[NodePlan]) -> None:
     for placement in attempt.placements.select_related("node"):
         plan = by_rank[placement.rank]
         command = Job.model_validate_json(plan.files[plan.folder.job.name]).argv
+        placement.slot = vars(plan.node)
         placement.facts = {"check": placement.node.facts, "command": list(command), "variables": sorted(plan.env)}
         placement.prepared_at = timezone.now()
-        placement.save(update_fields=["facts", "prepared_at"])
+        placement.save(update_fields=["slot", "facts", "prepared_at"])
 
 
-async def _on_nodes(members: list[Member], needs: Needs) -> tuple[int, list[str]]:
-    """Return the rendezvous port, and what a person should know beforehand."""
+async def _on_nodes(attempt: Attempt, members: list[Member], needs: Needs) -> Passed:
+    """Return the nodes as they are to be started, and the rendezvous port on the first."""
     async with AsyncExitStack() as stack:
         hosts = await group.connect_all(members, stack)
         await asyncio.gather(*(put_release(m, hosts[m.rank]) for m in members))
-        warnings = await _preflight(members, hosts, needs)
+        asked = preflight.Asked(needs.recipe, needs.course, needs.model)
+        passed = await preflight.before(attempt, members, hosts, asked)
+        found = time.monotonic()
         await asyncio.gather(*(put_dataset(m, hosts[m.rank], needs.digest, needs.files) for m in members))
         if source := needs.source:
             targets = [source.place(m, hosts[m.rank]) for m in members]
             await shards.bring_together(source, targets, needs.account)
+        if time.monotonic() < found + PORT_SECONDS:
+            return passed
         first = members[0]
         port = (await group.training(first, hosts[first.rank], "free-port", first.slot.address))["port"]
-        return int(port), warnings
+        return replace(passed, port=int(port))
 
 
 async def put_release(member: Member, host: Host) -> None:
@@ -123,26 +132,6 @@ async def put_release(member: Member, host: Host) -> None:
     except CommandFailed as error:
         problem = Problem("scratch", error.why, "Name a folder that this user may write, with space left.")
         raise End(Reason.PREFLIGHT, f"node {member.name}: {problem}") from error
-
-
-async def _preflight(members: list[Member], hosts: Hosts, needs: Needs) -> list[str]:
-    """Return what may go wrong later; raise End listing every problem of every node."""
-    model = needs.model
-    found = await asyncio.gather(*(check.ask(member, hosts[member.rank], model) for member in members))
-    facts = dict(zip((m.name for m in members), found, strict=True))
-    problems = {m.name: check.problems(m, facts[m.name]) for m in members}
-    for member in members:
-        await sync_to_async(check.keep)(member.node_id, facts[member.name], problems[member.name])
-        if model.startswith("/") and not await hosts[member.rank].exists(model):
-            missing = Problem("model", f"{model} is not there", "Copy the model to the same path on every node.")
-            problems[member.name].append(missing)
-        problems[member.name] += fits.problems(needs.recipe, members, member, facts[member.name])
-        problems[member.name] += disk.problems(needs.recipe, needs.course, members, member, facts[member.name])
-    texts = [f"node {name}: {problem}" for name, those in problems.items() for problem in those]
-    texts += check.differences(facts)
-    if texts:
-        raise End(Reason.PREFLIGHT, "; ".join(texts))
-    return disk.warnings(needs.recipe, needs.course, members, facts)
 
 
 def files_of(folder: Path) -> dict[Path, int]:

@@ -1,0 +1,97 @@
+"""The grid on demand: filled in as answers come, whoever is away; and what a launch takes from it."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+from tests.workers.world import World
+from webapp.fleet.models import Node
+from webapp.preflights import actions
+from webapp.preflights.models import Cell, Preflight, State
+from workers import advance
+from workers.preflight import demand
+
+
+def asked(world: World) -> Preflight:
+    return actions.ask(world.cluster, "ada")
+
+
+def cell(row: Preflight, check: str, node: str) -> Cell:
+    return row.cells.get(check_name=check, node__name=node)
+
+
+def made(world: World) -> Preflight:
+    row = asked(world)
+    demand.advance(row.pk)
+    row.refresh_from_db()
+    assert row.ended_at
+    assert not row.cells.filter(state=State.WAITING).exists()
+    return row
+
+
+def test_every_check_of_every_node_has_a_word(world: World) -> None:
+    Node.objects.filter(name="n1").update(interface="docker0")
+    row = made(world)
+    assert {found.state for found in row.cells.filter(check_name__in=["reach", "clock", "python", "storage"])} == {"ok"}
+    assert "lo (127.0.0.1), by the route to" in cell(row, "interface", "n0").text
+    assert "there is no docker0" in cell(row, "interface", "n1").text
+    assert cell(row, "interface", "n1").fix
+    assert cell(row, "gpus", "n0").state == "nothing"
+    assert Node.objects.get(name="n0").facts["versions"]["torch"]
+    assert not list((world.folder / "n0" / ".seen").iterdir())
+
+
+def test_a_node_that_is_away_is_a_column_of_its_own(world: World) -> None:
+    world.hosts[1].stop()
+    row = made(world)
+    assert cell(row, "reach", "n1").state == "problem"
+    assert "firewall" in cell(row, "reach", "n1").fix
+    assert "not reached" in cell(row, "disk", "n1").text
+    assert cell(row, "disk", "n0").state == "ok"
+    assert "no connection" in Node.objects.get(name="n1").problem
+
+
+def test_asked_twice_and_delivered_twice_it_is_one(world: World) -> None:
+    row = asked(world)
+    assert asked(world).pk == row.pk
+    both = [threading.Thread(target=demand.advance, args=(row.pk,)) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    asks = [command for command in world.hosts[0].commands if " training preflight " in command]
+    assert len(asks) == 1
+    assert Preflight.objects.count() == 1
+
+
+def test_one_that_never_came_to_an_end_is_given_up(world: World) -> None:
+    row = asked(world)
+    Preflight.objects.update(asked_at=row.asked_at - 2 * demand.LIMIT)
+    demand.advance(row.pk)
+    assert "did not come to an end" in cell(row, "reach", "n0").text
+
+
+def test_a_launch_chooses_the_interface_and_believes_open_ports_for_a_day(world: World) -> None:
+    first, second = world.run(), world.run()
+    world.drive(first, lambda r: r.state == "starting")
+    (placement, _) = first.attempt.placements.all()
+    assert placement.slot["interface"] == "lo"
+    env = (world.folder / "n0" / "runs" / str(first.pk) / "1" / "node0" / "env").read_text()
+    assert "GLOO_SOCKET_IFNAME=lo" in env
+    assert "NCCL_SOCKET_IFNAME=lo" in env
+    made = first.attempt.preflights.get()
+    assert "both ways" in cell(made, "ports", "n0").text
+    launch_again(world, first, second)
+    assert "nothing has changed" in cell(second.attempt.preflights.get(), "ports", "n1").text
+    third = world.run()
+    Preflight.objects.update(ended_at=made.ended_at - timedelta(hours=25))
+    launch_again(world, second, third)
+    assert "both ways: n0" in cell(third.attempt.preflights.get(), "ports", "n1").text
+
+
+def launch_again(world: World, over: object, run: object) -> None:
+    """Free the nodes of one run, which has not started anything, and bring the other as far."""
+    advance.finish.fail(over, over.attempt, advance.Reason.LAUNCH, "the test goes on")  # type: ignore[attr-defined]
+    world.drive(run, lambda r: r.state == "starting" or r.has_ended)  # type: ignore[arg-type, attr-defined]
+    assert run.state == "starting", run.reason_text  # type: ignore[attr-defined]

@@ -1,0 +1,50 @@
+"""Ask for a preflight; the workers make it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.db import transaction
+
+from training.spec.lint import Problem, Refused
+from webapp import dispatch
+from webapp.fleet.models import Cluster, Node
+from webapp.runs.models import Attempt
+
+from .checks import CHECKS
+from .models import Cell, Preflight
+
+KEPT = 30  # preflights of a cluster; older ones go when another is asked for
+
+
+def ask(cluster: Cluster, actor: str) -> Preflight:
+    """Return a new preflight of all nodes of `cluster`, or the one that is under way. Raises Refused without a node."""
+    with transaction.atomic():
+        Cluster.objects.select_for_update().get(pk=cluster.pk)  # two clicks ask once
+        under_way = cluster.preflights.filter(ended_at=None, attempt=None).first()
+        if under_way:
+            return under_way
+        nodes = list(cluster.nodes.order_by("name"))
+        if not nodes:
+            raise Refused([Problem("cluster", "it has no node yet", "Add a node to it first.")])
+        made = make(cluster, nodes, actor)
+        dispatch.preflight(made.pk)
+    return made
+
+
+def make(cluster: Cluster, nodes: Iterable[Node], actor: str, attempt: Attempt | None = None) -> Preflight:
+    """Make the rows of a preflight, every cell waiting."""
+    made = Preflight.objects.create(cluster=cluster, asked_by=actor, attempt=attempt)
+    Cell.objects.bulk_create(
+        [Cell(preflight=made, node=node, check_name=check.slug) for check in CHECKS for node in nodes]
+    )
+    _forget(_beyond(cluster))
+    return made
+
+
+def _beyond(cluster: Cluster) -> Sequence[int]:
+    return list(cluster.preflights.values_list("pk", flat=True)[KEPT:])
+
+
+def _forget(keys: Sequence[int]) -> None:
+    Preflight.objects.filter(pk__in=keys).exclude(ended_at=None).delete()

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PreflightsConfig(AppConfig):
+    name = "webapp.preflights"
+    label = "preflights"

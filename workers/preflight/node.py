@@ -1,0 +1,38 @@
+"""Is one node ready? For its card on the Nodes page."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from training.spec.folder import JobFolder
+from webapp.fleet.models import Node
+from webapp.fleet.ssh import Endpoint, Host, SshError
+
+from .. import group
+from ..group import Answer, Member
+from ..launch import release
+from .asked import ask, keep, problems
+
+
+def member_of(node: Node, rank: int = 0) -> Member:
+    """Return the node outside of any job."""
+    nowhere = JobFolder(PurePosixPath(node.scratch))
+    return Member(rank, node.pk, node.slot(), Endpoint.of(node), nowhere, release.current().digest)
+
+
+def check_node(node_id: int) -> None:
+    """Check one node; a node that has gone is none."""
+    node = Node.objects.select_related("identity").filter(pk=node_id).first()
+    if node is None:
+        return
+    member = member_of(node)
+    facts = group.on_each([member], put_and_ask)[0]
+    if isinstance(facts, SshError):
+        keep(node.pk, {}, [facts.problem])
+    else:
+        keep(node.pk, facts, problems(member, facts))
+
+
+async def put_and_ask(member: Member, host: Host) -> Answer:
+    await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+    return await ask(member, host)
