@@ -32,7 +32,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.CHECKPOINT_DELETED: ("checkpoints", "actions"),
     Kind.EXIT: ("header", "history"),
     Kind.FINISHED: ("header",),
-    "state": ("header", "actions", "history", "checkpoints", "charts"),
+    "state": ("header", "failure", "actions", "history", "checkpoints", "charts"),
     reach.KIND: ("header",),
     journal.SHARDS: ("history",),
     acts.KIND: ("checkpoints", "actions", "history"),

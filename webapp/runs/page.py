@@ -17,6 +17,7 @@ from . import actions, jobkinds, journal
 from .digest import PROBLEM
 from .expected import progress
 from .facts import panel
+from .failure import failure
 from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
@@ -42,7 +43,6 @@ def header(run: Run) -> Context:
         "warning": _newest(attempt, Kind.WARNING),
         "unreachable": attempt.placements.exclude(unreachable_since=None).select_related("node") if attempt else [],
         "attempt": attempt,
-        "failed_ranks": _failed_ranks(run, attempt),
         "waits_for": waits_for(run),
         "restart": _restart(run, attempt),
     }
@@ -101,10 +101,11 @@ def _newest(attempt: Attempt | None, kind: str) -> Event | None:
     return Event.objects.filter(run=attempt.run_id, kind=kind, attempt=attempt).order_by("-number").first()
 
 
-def _failed_ranks(run: Run, attempt: Attempt | None) -> list[Any]:
-    if attempt is None or run.state != RunState.FAILED:
-        return []
-    return [p for p in attempt.placements.select_related("node") if p.exit and p.exit.get("code") != 0]
+def failed(run: Run) -> Context:
+    """Why it failed, or why the attempt did that it was restarted after."""
+    newest = actions.newest_checkpoint(run) if run.can_resume else None
+    resumable = newest is not None and newest.step < run.total_steps
+    return {"failure": failure(run), "newest": newest, "can_resume": resumable}
 
 
 def acts(run: Run) -> Context:
@@ -209,6 +210,7 @@ def files(run: Run) -> Context:
 
 PARTS: dict[str, Callable[[Run], Context]] = {
     "header": header,
+    "failure": failed,
     "actions": acts,
     "memory": memory,
     "checkpoints": checkpoints,

@@ -77,11 +77,16 @@ class PlaceOut(Schema):
 
 
 class AttemptOut(Schema):
-    """One launch of the run. `resumed_from`: the checkpoint's step. `restart`: which in a row, 0 if a person asked."""
+    """One launch of the run. `resumed_from`: the checkpoint's step. `restart`: which in a row, 0 if a person asked.
+
+    `failure`: where it failed first: node, node_rank, rank over all nodes or null, at (seconds since the epoch),
+    dragged (ranks of nodes that only were drawn along); empty where it did not.
+    """
 
     number: int
     restart: int
     reason: str
+    failure: dict[str, Any]
     resumed_from: int | None
     world_size: int
     facts: dict[str, Any]
@@ -92,7 +97,7 @@ class AttemptOut(Schema):
 
     @classmethod
     def of(cls, row: Attempt) -> AttemptOut:
-        same = ("number", "restart", "reason", "world_size", "facts", "created_at", "started_at", "ended_at")
+        same = ("number", "restart", "reason", "failure", "world_size", "facts", "created_at", "started_at", "ended_at")
         return cls(
             resumed_from=row.resume_from.step if row.resume_from else None,
             nodes=[PlaceOut.of(place) for place in row.placements.all()],

@@ -15,13 +15,14 @@ from training.spec import presets
 from training.spec.foreseen import foreseen
 from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused
-from training.spec.recipe import Recipe
+from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
 from webapp.keys import key_of
 from webapp.people import person
 
 from .. import actions, prompt_text
+from ..failure import advice_named
 from ..files import LaunchFiles, planned
 from ..form_fields import common, groups
 from ..forms import RunForm
@@ -53,8 +54,16 @@ def panel(request: HttpRequest) -> HttpResponse:
 
 def _opened(request: HttpRequest) -> RunForm:
     if source := key_of(request.GET.get("from", "")):
-        return RunForm.clone_of(get_run(source))
+        return _clone(get_run(source), request.GET.get("advice", ""))
     return RunForm.fresh(_first_preset())
+
+
+def _clone(run: Run, key: str) -> RunForm:
+    """Return the form of a clone, with the change in it that the failed run's page advises under `key`."""
+    form = RunForm.clone_of(run)
+    if advice := advice_named(run, key):
+        form.fill(merge(run.recipe, advice.overrides))
+    return form
 
 
 def _first_preset() -> str:
