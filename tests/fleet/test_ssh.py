@@ -312,6 +312,38 @@ def _readers(path: str) -> list[str]:
     return found
 
 
+async def test_a_talk_goes_both_ways_and_ends_with_the_connection(sshd: Sshd, tmp_path: Path) -> None:
+    mark = str(tmp_path / "mark")
+    async with connect(endpoint(sshd)) as host, host.talk(["sed", "-u", f"s|$|{mark}|"]) as talk:
+        for word in (b"one", b"two"):
+            await talk.write(word + b"\n")
+            assert await talk.read() == word + mark.encode() + b"\n"
+        sshd.cut()
+        with pytest.raises(Unreachable):
+            async with host.talk(["true"]):
+                pass
+    async with asyncio.timeout(30):
+        while _running(mark):  # noqa: ASYNC110  the process table sends no event
+            await asyncio.sleep(0.05)
+
+
+async def test_a_talk_that_ends_says_why(sshd: Sshd) -> None:
+    async with connect(endpoint(sshd)) as host, host.talk(["sh", "-c", "echo no >&2; exit 3"]) as talk:
+        assert await talk.read() == b""
+        assert await talk.end() == (3, "no\n")
+
+
+def _running(mark: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark in entry.read_text():
+                found.append(entry.parent.name)
+        except (OSError, UnicodeDecodeError):
+            continue
+    return found
+
+
 def test_an_identity_is_imported_or_refused_with_the_reason() -> None:
     pair = make_identity()
     assert import_identity(pair.private).public.split()[:2] == pair.public.split()[:2]

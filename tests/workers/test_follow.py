@@ -14,12 +14,12 @@ from django.utils import timezone
 from tests.workers.world import GENEROUS, Following, World
 from training.journal import Journal
 from training.spec.events import Event as Line
+from webapp.fleet.models import Node
 from webapp.runs import journal, lifecycle, live
 from webapp.runs.models import Event, Placement, Run, Stream
 from webapp.runs.states import RunState
 from workers import group
-from workers.follow import follower as follower_module
-from workers.follow import ingest, link, streams
+from workers.follow import ingest, keeper, link, streams
 from workers.follow.reader import reader_of
 
 
@@ -138,15 +138,15 @@ def test_a_node_that_is_away_is_shown_so_until_it_is_back(
 
 
 def test_a_busy_database_loses_nothing(running: Run, following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "DATABASE_PAUSE", 0.05)
-    real, left = link.store, iter(range(3))
+    monkeypatch.setattr(keeper, "DATABASE_PAUSE", 0.05)
+    real, left = keeper.store_all, iter(range(3))
 
     def busy(*args: Any) -> None:
         if next(left, None) is not None:
             raise OperationalError("database is locked")
         real(*args)
 
-    monkeypatch.setattr(link, "store", busy)
+    monkeypatch.setattr(keeper, "store_all", busy)
     write("train@0", 5)
     wait(lambda: count("train@0") == 5)
 
@@ -168,8 +168,9 @@ def test_lines_that_no_row_takes_become_a_warning_each(running: Run, monkeypatch
 
 
 def test_a_closed_stream_is_followed_no_more(running: Run, world: World) -> None:
+    assert len(streams.followed()) == 6
     Stream.objects.update(closed_at=timezone.now())
-    assert follower_module.open_streams() == {}
+    assert streams.followed() == {}
 
 
 def test_open_streams_are_found_by_their_index(db: None) -> None:
@@ -178,3 +179,20 @@ def test_open_streams_are_found_by_their_index(db: None) -> None:
             cursor.execute("SET LOCAL enable_seqscan = off")
     plan = Stream.objects.filter(closed_at=None).explain()
     assert "stream_open" in plan
+
+
+def test_a_node_whose_interpreter_fails_is_shown_with_its_reason(
+    running: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "GONE_SECONDS", 0.3)
+    broken = world.folder / "broken"
+    broken.write_text("#!/bin/sh\necho no module >&2; exit 9\n")
+    broken.chmod(0o755)
+    Node.objects.filter(name="n1").update(python=str(broken))
+    with Following():
+        write("train@0", 1)
+        wait(lambda: Placement.objects.get(rank=1).unreachable_since is not None and count("train@0") == 1)
+    assert Placement.objects.get(rank=0).unreachable_since is None
+    (told,) = Event.objects.filter(source="service:warning").values_list("data", flat=True)
+    assert "n1" in told["text"]
+    assert "no module" in told["text"]

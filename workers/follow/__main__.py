@@ -1,6 +1,6 @@
 """Follow every open stream: `python -m workers.follow`. One long-lived process; a second one changes nothing.
 
-For each node of each job there is one SSH connection; lines come as they are written, with no polling of files.
+For each node there is one SSH connection, over which a small program there gives what all followed files gain.
 What is read and where it ends are stored in one transaction, so a killed follower loses nothing.
 """
 

@@ -1,21 +1,22 @@
-"""The follower: which streams are open, and one Link for each node of each job that has some."""
+"""The follower: which streams are open, one Link for each node that has some, one Keeper for what they read."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
 
-from webapp.runs import heartbeat, jobkinds
+from webapp.runs import heartbeat
 from webapp.runs.models import Stream
-from webapp.runs.states import ON_NODES
 
-from .link import Key, Link
+from . import streams
+from .keeper import Keeper
+from .link import Link
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -24,39 +25,55 @@ BEAT_SECONDS = 5.0
 
 
 class Follower:
-    """Keeps one Link a (job, node) while there is something to read there."""
+    """Keeps one Link a node while there is something to read there."""
 
     def __init__(self) -> None:
         # One thread writes: rows of a stream stay in order, and SQLite has one writer anyway.
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="journal")
-        self._links: dict[Key, asyncio.Task[None]] = {}
+        self._keeper = Keeper(self.write)
+        self._links: dict[int, Link] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        beating = asyncio.create_task(self._beat())
+        beside = [asyncio.create_task(work) for work in (self._beat(), self._keeper.run())]
         try:
             while True:
                 await self.look()
+                for task in beside:
+                    if task.done():
+                        task.result()  # ends us: whoever started us starts us again
                 await asyncio.sleep(NEW_STREAMS_SECONDS)
         finally:
-            beating.cancel()
-            await self._end()
+            await self._end(beside)
 
     async def look(self) -> None:
         """Begin with streams that are new, end with those that are closed."""
         try:
-            jobs = await self.write(open_streams)
+            wanted = await self.write(streams.followed)
+            known = {pk for link in self._links.values() for pk in link.streams}
+            fresh = await self.write(streams.loaded, wanted.keys() - known) if wanted.keys() - known else []
         except DatabaseError as error:
             log.warning("no look at the streams now, tried again: %s", error)
             return
-        for key in self._links.keys() - jobs.keys():
-            self._links.pop(key).cancel()
-        for key, streams in jobs.items():
-            link = self._links.get(key)
-            if link and link.done() and not link.cancelled():
-                log.error("following %s ended and begins again", key, exc_info=link.exception())
-            if link is None or link.done():
-                self._links[key] = asyncio.create_task(Link(key, streams, self.write).run())
+        for node in self._links.keys() - set(wanted.values()):
+            self._links.pop(node)
+            self._tasks.pop(node).cancel()
+        for node in set(wanted.values()):
+            self._follow(node, wanted.keys(), [stream for stream in fresh if stream.node_id == node])
+
+    def _follow(self, node: int, wanted: Any, fresh: list[Stream]) -> None:
+        task = self._tasks.get(node)
+        if task is None or task.done():
+            if task and not task.cancelled():
+                log.error("following node %s ended and begins again", node, exc_info=task.exception())
+            self._links[node] = Link(  # what the one before had is loaded at the next look
+                node, self.write, self._keeper.put
+            )
+            self._tasks[node] = asyncio.create_task(self._links[node].run())
+        link = self._links[node]
+        if (gone := link.streams.keys() - wanted) or fresh:
+            link.want(fresh, gone)
 
     async def write(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function that uses the database, in the thread that does."""
@@ -67,34 +84,10 @@ class Follower:
             await asyncio.to_thread(heartbeat.beat, "follower")
             await asyncio.sleep(BEAT_SECONDS)
 
-    async def _end(self) -> None:
-        for task in self._links.values():
+    async def _end(self, beside: list[asyncio.Task[None]]) -> None:
+        tasks = [*beside, *self._tasks.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._links.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.get_running_loop().run_in_executor(self._writer, connections.close_all)
         self._writer.shutdown()
-
-
-def open_streams() -> dict[Key, list[Stream]]:
-    """Return the open streams of jobs that run, by job and node."""
-    rows = list(Stream.objects.filter(closed_at=None).select_related("attempt__run", "node__identity"))
-    running = _running_jobs(rows)
-    jobs: dict[Key, list[Stream]] = {}
-    for stream in rows:
-        job = (stream.job_kind, stream.job_id) if stream.job_kind and stream.job_id else None
-        if job in running if job else stream.attempt.run.state in ON_NODES:
-            jobs.setdefault(Key(stream.attempt_id, job, stream.node_id), []).append(stream)
-    return jobs
-
-
-def _running_jobs(rows: Iterable[Stream]) -> set[tuple[str, int]]:
-    wanted: dict[str, set[int]] = {}
-    for stream in rows:
-        if stream.job_kind and stream.job_id:
-            wanted.setdefault(stream.job_kind, set()).add(stream.job_id)
-    found: set[tuple[str, int]] = set()
-    for kind, ids in wanted.items():
-        model = jobkinds.of(kind).model
-        jobs = model._default_manager.filter(pk__in=ids, state=model.STATES.running)
-        found |= {(kind, pk) for pk in jobs.values_list("pk", flat=True)}
-    return found

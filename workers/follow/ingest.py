@@ -1,10 +1,13 @@
-"""Store what a reader gave. A line that no row can take becomes a warning: it must not block those behind it."""
+"""Store what readers gave. A line that no row can take becomes a warning: it must not block those behind it, nor
+another stream's.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 
 from training.spec.events import Event as Line
 from webapp.runs import journal
@@ -15,6 +18,19 @@ from .reader import SHOWN, Batch
 
 log = logging.getLogger(__name__)
 AWAY = (OperationalError, InterfaceError)  # the database is busy or gone: the same batch goes in later
+
+
+def store_all(taken: Sequence[tuple[Stream, Batch]]) -> None:
+    """Store the batches of several streams in one transaction. Raises AWAY; then it may be called again."""
+    try:
+        with transaction.atomic():
+            for stream, batch in sorted(taken, key=lambda pair: (pair[0].attempt.run_id, pair[0].pk)):
+                journal.record(stream, batch.lines, batch.offset, batch.bad)
+    except AWAY:
+        raise
+    except Exception:  # noqa: BLE001  whatever one stream's lines do to a row holds up no other's, and is told there
+        for stream, batch in taken:
+            store(stream, batch)
 
 
 def store(stream: Stream, batch: Batch) -> None:
@@ -32,7 +48,7 @@ def store(stream: Stream, batch: Batch) -> None:
 
 def _one(stream: Stream, line: Line, end: int) -> Bad | None:
     try:
-        journal.record(stream, [line], stream.offset)
+        journal.record(stream, [line], 0)
     except AWAY:
         raise
     except Exception as error:  # noqa: BLE001  as above

@@ -1,58 +1,70 @@
-"""One SSH connection that follows the files of one job on one node, made again for as long as it is wanted."""
+"""One SSH connection to a node, over which all its files are followed; made again for as long as it is wanted."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Q
 
-from webapp.fleet.ssh import Endpoint, Host, SshError, connect
-from webapp.runs import reach
-from webapp.runs.models import Attempt, Stream
+from training.spec.plan import training_argv
+from webapp.fleet.ssh import CommandFailed, SshError, Talk, Unreachable, connect
+from webapp.fleet.vault import WrongKey
+from webapp.runs.models import Stream
 
-from .ingest import AWAY, store
-from .reader import Batch, reader_of
+from ..launch import release
+from . import frames
+from .frames import Frames, NoFrame
+from .node import Target, show
+from .reader import Batch, Reader, reader_of
 
-T = TypeVar("T")
 Write = Callable[..., Awaitable[Any]]
+Put = Callable[[Stream, Batch], Awaitable[None]]
 log = logging.getLogger(__name__)
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between tries to connect
 GONE_SECONDS = 20.0  # without a link for so long, the node is shown as unreachable
-DATABASE_PAUSE = 1.0
-
-
-class Key(NamedTuple):
-    """`job`: kind and id of a job of one node; None: the attempt itself."""
-
-    attempt: int
-    job: tuple[str, int] | None
-    node: int
+SILENT_SECONDS = 20.0  # the other side says every five that it lives
+PING_SECONDS = 5.0
 
 
 class Link:
-    """`write` calls a function that uses the database in the thread that does."""
+    """Follows `streams` of one node, as they are at the moment. `write` runs a function in the database's thread."""
 
-    def __init__(self, key: Key, streams: Sequence[Stream], write: Write):
-        self.key, self.streams, self._write = key, streams, write
-        self._endpoint = Endpoint.of(streams[0].node)
-        self._alive = asyncio.get_running_loop().time()
-        self._shown_gone: bool | None = None
+    def __init__(self, node: int, write: Write, put: Put):
+        self.node, self._write, self._put = node, write, put
+        self.streams: dict[int, Stream] = {}
+        self._readers: dict[int, Reader] = {}
+        self._told: set[int] = set()
+        self._changed = asyncio.Event()
+        self._alive = self._now()
+        self._shown: dict[int, bool] = {}  # attempt -> whether its node was shown as gone
+        self._unshown = True  # there may be attempts that were told nothing yet
+
+    def want(self, streams: Iterable[Stream], gone: Iterable[int]) -> None:
+        """Begin with these streams, and end with those of these ids."""
+        for number in gone:
+            self.streams.pop(number, None)
+            self._readers.pop(number, None)
+        self.streams |= {stream.pk: stream for stream in streams}
+        self._unshown = True
+        self._changed.set()
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        failures = 0
+        failures, why = 0, ""
         while True:
             began = self._now()
             try:
                 await self._connected()
-            except SshError as error:
-                log.warning("following %s: %s", self._endpoint.name, error)
+            except (SshError, WrongKey, DatabaseError) as error:
+                log.warning("following: %s", error)
+                why = str(error) if isinstance(error, CommandFailed) else ""
             failures = 0 if self._alive > began else failures + 1
-            await self._show_gone(self._now() - self._alive > GONE_SECONDS)
+            if self._now() - self._alive > GONE_SECONDS:
+                await self._show(True, why)
             await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
 
     def _now(self) -> float:
@@ -60,43 +72,83 @@ class Link:
 
     async def _connected(self) -> None:
         """Follow all files over one connection, until it ends."""
-        async with connect(self._endpoint) as host:
-            await self._show_gone(False)
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for stream in self.streams:
-                        group.create_task(self._follow(host, stream))
-            except ExceptionGroup as errors:
-                self._alive = self._now()
-                raise errors.exceptions[0] from errors
+        target: Target = await self._write(Target.of, self.node)
+        code = release.follower()
+        argv = training_argv(target.slot, code.digest, "follow")
+        async with connect(target.endpoint) as host:
+            await host.put_tree(target.release(code.digest), code.files)
+            async with host.talk(argv) as talk:
+                telling = asyncio.create_task(self._tell(talk))
+                try:
+                    await self._hear(talk, target.name)
+                finally:
+                    telling.cancel()
+                    with suppress(asyncio.CancelledError, OSError):
+                        await telling
 
-    async def _follow(self, host: Host, stream: Stream) -> None:
-        reader = reader_of(stream.source, stream.offset)
-        async for block in host.follow(stream.path, stream.offset):
-            batch = reader.feed(block)
-            if batch.lines or batch.bad or batch.offset > stream.offset:
-                await self._record(stream, batch)
+    async def _tell(self, talk: Talk) -> None:
+        """Say which files are wanted, and now and then that somebody still listens."""
+        self._told = set()
+        while True:
+            self._changed.clear()
+            orders = [frames.drop(number) for number in self._told - self.streams.keys()]
+            for number in self.streams.keys() - self._told:
+                stream = self.streams[number]
+                read = self._readers[number].offset if number in self._readers else stream.offset
+                reader = self._readers[number] = reader_of(stream.source, read)
+                orders.append(frames.add(number, stream.path, reader.offset))
+            self._told = set(self.streams)
+            await talk.write(b"".join(orders) or frames.PING)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), PING_SECONDS)
 
-    async def _record(self, stream: Stream, batch: Batch) -> None:
-        """Store a batch, whatever the database says at first: what was read must not be lost."""
+    async def _hear(self, talk: Talk, name: str) -> None:
+        """Take what comes until the connection ends, always with SshError."""
+        coming = Frames()
+        self._shown, self._unshown = {}, True  # somebody else may have shown it as gone meanwhile
         while True:
             try:
-                await self._write(store, stream, batch)
-                return
-            except AWAY as error:
-                log.warning("%s: not stored yet, tried again: %s", stream, error)
-                await asyncio.sleep(DATABASE_PAUSE)
+                content = await asyncio.wait_for(talk.read(), SILENT_SECONDS)
+            except TimeoutError as error:
+                raise Unreachable(name, f"nothing came for {SILENT_SECONDS:.0f} s") from error
+            if not content:
+                raise await self._ended(talk, name, begun=coming.begun)
+            try:
+                found = coming.feed(content)
+            except NoFrame as error:
+                raise CommandFailed(name, "following its files", str(error)) from error
+            if coming.begun:
+                self._alive = self._now()
+                if self._unshown:
+                    await self._show(False)
+            for frame in found:
+                await self._take(frame)
 
-    async def _show_gone(self, gone: bool) -> None:
-        """Show on the run whether the node can be reached."""
-        if gone == self._shown_gone or self.key.job is not None:
+    async def _ended(self, talk: Talk, name: str, *, begun: bool) -> SshError:
+        if begun:
+            return Unreachable(name, "following its files ended")
+        code, said = await talk.end()
+        if code is None:
+            return Unreachable(name, "connection lost before its files were followed")
+        return CommandFailed(name, "following its files", said or f"it ended with status {code}")
+
+    async def _take(self, frame: frames.Frame) -> None:
+        stream, reader = self.streams.get(frame.id), self._readers.get(frame.id)
+        if stream is None or reader is None:  # a beat, or of a file that was given up just now
             return
+        before, batch = reader.offset, reader.feed(frame.block)
+        if batch.offset > before:
+            await self._put(stream, batch)
+
+    async def _show(self, gone: bool, why: str = "") -> None:
+        """Show on the runs whether the node can be reached; `why`: what it says for itself."""
+        attempts = {s.attempt_id for s in self.streams.values() if not s.job_kind}
+        wanted = sorted(attempt for attempt in attempts if self._shown.get(attempt) != gone)
+        self._unshown = False
         try:
-            await self._write(show_gone, self.key, gone)
-            self._shown_gone = gone
+            if wanted:
+                await self._write(show, self.node, wanted, gone, why)
+            self._shown = dict.fromkeys(attempts, gone)
         except DatabaseError as error:
-            log.warning("%s: unreachable=%s not stored: %s", self._endpoint.name, gone, error)
-
-
-def show_gone(key: Key, gone: bool) -> None:
-    reach.show(Attempt.objects.get(pk=key.attempt), Q(node=key.node), reachable=not gone)
+            self._unshown = True
+            log.warning("node %s: unreachable=%s not stored: %s", self.node, gone, error)

@@ -26,6 +26,13 @@ class Batch:
     ends: list[int] = field(default_factory=list)
     bad: list[Bad] = field(default_factory=list)
 
+    def extend(self, later: Batch) -> None:
+        """Take in what was read of the same file after this."""
+        self.offset = later.offset
+        self.lines += later.lines
+        self.ends += later.ends
+        self.bad += later.bad
+
 
 class Reader:
     """Keeps the torn line at the end until the rest of it comes. `offset`: where the first byte fed stands."""

@@ -9,8 +9,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from training.spec.folder import JobFolder
-from webapp.runs import sources
+from webapp.runs import jobkinds, sources
 from webapp.runs.models import Attempt, NodeJob, Stream
+from webapp.runs.states import ON_NODES
 
 from ..group import Member
 
@@ -55,3 +56,19 @@ def of_job(job: NodeJob) -> QuerySet[Stream]:
 
 def close(rows: QuerySet[Stream]) -> None:
     rows.update(closed_at=timezone.now())
+
+
+def followed() -> dict[int, int]:
+    """Return the open streams of jobs that run, each with its node."""
+    rows = Stream.objects.filter(closed_at=None)
+    found = dict(rows.filter(job_kind="", attempt__run__state__in=ON_NODES).values_list("pk", "node_id"))
+    for kind in set(rows.exclude(job_kind="").values_list("job_kind", flat=True)):
+        model = jobkinds.of(kind).model
+        running = model._default_manager.filter(state=model.STATES.running).values("pk")
+        found |= dict(rows.filter(job_kind=kind, job_id__in=running).values_list("pk", "node_id"))
+    return found
+
+
+def loaded(numbers: Iterable[int]) -> list[Stream]:
+    """Return these streams with what storing their lines needs."""
+    return list(Stream.objects.filter(pk__in=list(numbers)).select_related("attempt"))

@@ -15,6 +15,7 @@ from .errors import (
 from .host import Host, connect
 from .keys import KeyPair, fingerprint, host_key, import_identity, make_identity
 from .lease import Result
+from .talk import Talk
 
 __all__ = [
     "AuthenticationFailed",
@@ -29,6 +30,7 @@ __all__ = [
     "NotThere",
     "Result",
     "SshError",
+    "Talk",
     "Unreachable",
     "connect",
     "fingerprint",

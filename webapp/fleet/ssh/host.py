@@ -26,6 +26,7 @@ from .background import Background, Dropped
 from .endpoint import Endpoint
 from .errors import CommandFailed, CommandKilled, DiskFull, NotThere, Unreachable
 from .lease import Lease, Result, TooLong
+from .talk import Talk
 
 T = TypeVar("T")
 COMMAND_SECONDS = 120.0
@@ -148,6 +149,16 @@ class Host:
         Ends with Unreachable when the connection does, and when the remote reader dies.
         """
         return self._stream(f"following {path}", self._lease.follow(path, offset), endless=True)
+
+    @asynccontextmanager
+    async def talk(self, argv: Sequence[str]) -> AsyncIterator[Talk]:
+        """Start a command that is written to and read from while it runs; it is hung up when it is left."""
+        what, command = f"talking to {argv[0]}", shlex.join(argv)
+        spoken = await self._do(what, lambda lease: lease.talk(command))
+        try:
+            yield Talk(lambda work: self._do(what, lambda _: work(spoken)))
+        finally:
+            await self._background.do(lambda: self._lease.end_talk(spoken))
 
     async def closed(self) -> None:
         """Return when the connection has gone."""

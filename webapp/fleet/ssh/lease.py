@@ -16,6 +16,7 @@ from . import files
 from .background import Dropped
 from .errors import SIGNALS
 from .shared import Shared
+from .talk import Spoken
 from .way import Way
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ class Lease:
         shared.enter()
         self._works: set[asyncio.Task[Any]] = set()
         self._streams: set[AsyncGenerator[bytes, None]] = set()
+        self._talks: set[Spoken] = set()
         self._files: Shared | None = None
         self._ended = False
 
@@ -75,6 +77,8 @@ class Lease:
                 await asyncio.wait(self._works)
             for stream in list(self._streams):
                 await self.end_stream(stream)
+            for spoken in list(self._talks):
+                await self.end_talk(spoken)
         finally:
             for shared in self._used:
                 shared.leave()
@@ -115,6 +119,22 @@ class Lease:
             process = await self._way.with_room(self.shared, begin)
             while block := await process.stdout.read(CHUNK):
                 yield block
+
+    async def talk(self, command: str) -> Spoken:
+        """Start a command that is written to and read from until it is hung up: `end_talk`."""
+        async with AsyncExitStack() as stack:
+
+            async def begin(shared: Shared) -> asyncssh.SSHClientProcess:
+                return await stack.enter_async_context(shared.reader(command))
+
+            process = await self._way.with_room(self.shared, begin)
+            spoken = Spoken(process, stack.pop_all())
+            self._talks.add(spoken)
+            return spoken
+
+    async def end_talk(self, spoken: Spoken) -> None:
+        self._talks.discard(spoken)
+        await spoken.close()
 
     async def read(self, path: str, offset: int, length: int | None) -> AsyncGenerator[bytes, None]:
         async with aclosing(files.read(await self.sftp(), path, offset, length)) as blocks:
