@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .belonging import of_job
 from .exitfile import ExitFile, start_number
 from .journal import Journal
 from .pidfile import PidFile
-from .processes import of_job
 from .spec.events import Kind
 from .spec.folder import JobFolder
 from .status import state

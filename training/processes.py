@@ -1,7 +1,8 @@
 """Processes of a job: who they are, and the end of all of them.
 
 Every process of a job carries SHARDBOARD_JOB=<folder> in its environment; it keeps that through setsid, daemons'
-double forks and the death of its parents, so one look at /proc finds what a process group would have lost.
+double forks and the death of its parents, so one look at /proc finds what a process group would have lost. What a
+process did to lose it, `belonging` finds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from .spec.envfile import MARK
 
@@ -32,12 +34,8 @@ class Identity:
     @classmethod
     def of(cls, pid: int) -> Identity | None:
         """Return who has `pid` now; None where it is nobody or a zombie."""
-        try:
-            fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        state, started = fields[0], int(fields[19])
-        return None if state in (b"Z", b"X") else cls(pid, started, boot_id())
+        found = stat(pid)
+        return found.identity(pid) if found else None
 
     def alive(self) -> bool:
         return Identity.of(self.pid) == self
@@ -49,19 +47,39 @@ class Identity:
                 os.kill(self.pid, number)
 
 
+class Stat(NamedTuple):
+    """What the kernel says of a living process. `terminal`: whether it has one. `started`: clock ticks since boot."""
+
+    parent: int
+    group: int
+    session: int
+    terminal: bool
+    started: int
+
+    def identity(self, pid: int) -> Identity:
+        return Identity(pid, self.started, boot_id())
+
+
+def stat(pid: int) -> Stat | None:
+    """Return that of `pid`; None where it is nobody or a zombie."""
+    try:
+        fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    if fields[0] in (b"Z", b"X"):
+        return None
+    parent, group, session, terminal = map(int, fields[1:5])
+    return Stat(parent, group, session, terminal != 0, int(fields[19]))
+
+
 def boot_id() -> str:
     return (PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
-
-
-def of_job(folder: Path) -> list[Identity]:
-    """Return the living processes that carry the job's mark, this one left out, sorted by pid."""
-    return [identity for identity, job in marked() if job == folder]
 
 
 def marked() -> list[tuple[Identity, Path]]:
     """Return every living process that carries a mark and the folder in it, this one left out."""
     found = []
-    for pid in _pids():
+    for pid in pids():
         if pid != os.getpid() and (folder := _mark(pid)) and (identity := Identity.of(pid)):
             found.append((identity, folder))
     return found
@@ -100,7 +118,7 @@ def _until_none(look: Callable[[], list[Identity]], seconds: float) -> list[Iden
 
 def descendants(root: int) -> list[Identity]:
     """Return the living processes below `root`, itself left out."""
-    parents = {pid: parent for pid in _pids() if (parent := _parent(pid)) is not None}
+    parents = {pid: parent for pid in pids() if (parent := _parent(pid)) is not None}
     below, found = {root}, []
     grown = True
     while grown:
@@ -142,5 +160,6 @@ def _parent(pid: int) -> int | None:
         return None
 
 
-def _pids() -> list[int]:
+def pids() -> list[int]:
+    """Return the numbers of all processes that can be seen, sorted."""
     return sorted(int(name) for name in os.listdir(PROC) if name.isdigit())

@@ -8,6 +8,7 @@ from typing import Any
 import psutil
 
 from .memory import memory
+from .nvml import Gpus
 from .processes import descendants, environment
 
 GIB = 1 << 30
@@ -85,46 +86,3 @@ def _rss(pid: int) -> int:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
         return 0
-
-
-class Gpus:
-    """The NVIDIA GPUs of this node, through the driver's own library; none where there is no driver."""
-
-    def __init__(self) -> None:
-        self._nvml: Any = None
-        self._handles: list[Any] = []
-        try:
-            import pynvml
-
-            pynvml.nvmlInit()
-            self._handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-            self._nvml = pynvml
-        except ImportError:
-            return
-        except pynvml.NVMLError:
-            self._handles = []
-
-    def take(self) -> list[dict[str, Any]]:
-        """Return one entry a GPU: used and total in bytes, load 0..1, temperature in degrees C, power in W."""
-        return [self._one(index, handle) for index, handle in enumerate(self._handles)]
-
-    def _one(self, index: int, handle: Any) -> dict[str, Any]:
-        nvml = self._nvml
-        memory = self._ask(nvml.nvmlDeviceGetMemoryInfo, handle)
-        load = self._ask(nvml.nvmlDeviceGetUtilizationRates, handle)
-        power = self._ask(nvml.nvmlDeviceGetPowerUsage, handle)
-        return {
-            "index": index,
-            "used": memory.used if memory else None,
-            "total": memory.total if memory else None,
-            "load": load.gpu / 100 if load else None,
-            "temperature": self._ask(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
-            "power": power / 1000 if power is not None else None,
-        }
-
-    def _ask(self, call: Any, *arguments: Any) -> Any:
-        """Return the answer; None where this GPU doesn't know (a MIG slice has no power meter)."""
-        try:
-            return call(*arguments)
-        except self._nvml.NVMLError:
-            return None

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from . import ending, processes
+from . import belonging, ending, processes
 from .exitfile import Ending, ExitFile, conclude
 from .pidfile import PidFile
 from .processes import Identity
@@ -80,7 +80,7 @@ def _ask_all(folders: list[Path], grace: float) -> None:
 
 def _lives(folder: JobFolder) -> bool:
     """One whose supervisor vanished never says that it has ended, and is waited for no longer than its processes."""
-    return PidFile(folder).supervisor() is not None or bool(processes.of_job(Path(folder.path)))
+    return PidFile(folder).supervisor() is not None or bool(belonging.of_job(Path(folder.path)))
 
 
 def term(folder: JobFolder) -> list[Identity]:
@@ -88,14 +88,14 @@ def term(folder: JobFolder) -> list[Identity]:
     lock = _claim(folder)
     if lock is None:
         Path(folder.stop).touch()
-        return processes.of_job(Path(folder.path))
+        return belonging.of_job(Path(folder.path))
     try:
         if not _keep_from_starting(folder) and not ExitFile(folder).read():
             # the supervisor vanished; ranks that still live can save
             Path(folder.stop).touch()
     finally:
         os.close(lock)
-    return processes.of_job(Path(folder.path))
+    return belonging.of_job(Path(folder.path))
 
 
 def kill(folder: JobFolder) -> list[Identity]:
@@ -108,7 +108,7 @@ def kill(folder: JobFolder) -> list[Identity]:
         raise OSError(f"the supervisor of {folder.path} outlived SIGKILL")
     try:
         _keep_from_starting(folder)
-        left = processes.end(lambda: processes.of_job(Path(folder.path)), SHORT_GRACE)
+        left = processes.end(lambda: belonging.of_job(Path(folder.path)), SHORT_GRACE)
         if not ExitFile(folder).read():
             reason, text = ending.finished(folder)
             conclude(folder, Ending(reason or Reason.SUPERVISOR_LOST, text))

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from . import ending, processes
+from . import began, belonging, ending, processes
 from .evidence import kernel
 from .evidence.scene import LOOK_SECONDS, Scene
 from .exitfile import Ending, ExitFile, conclude
@@ -81,7 +81,9 @@ class Supervisor:
         if Path(self.folder.stop).exists() or self.interrupts.stop:
             return Ending(Reason.STOPPED_UNSAVED, "asked to stop before it began")
         adopt_orphans()
+        before = began.gpu_memory()
         child = self._spawn(job, environment)
+        began.write(self.folder, child.pid, before)
         sampling, scene = Sampling(self.journal, job, child.pid), Scene(self.folder)
         try:
             by_us = self._watch(child, job.grace_seconds, scene)
@@ -128,7 +130,7 @@ class Supervisor:
 
         def left() -> set[processes.Identity]:
             child.poll()
-            return {*processes.descendants(os.getpid()), *processes.of_job(self.path)}
+            return {*processes.descendants(os.getpid()), *belonging.of_job(self.path)}
 
         for process in processes.end(left, grace):
             print(f"process {process.pid} outlived SIGKILL", file=sys.stderr)

@@ -127,7 +127,8 @@ def test_an_export_that_is_none(call: Caller, world: World) -> None:
 def test_a_stop_asked_for_again_is_the_same_stop(call: Caller, world: World) -> None:
     run = world.run()
     actions.launch(run, "ada")
-    first, again = (strictly(call.post(f"/runs/{run.pk}/stop", {})) for _ in range(2))
+    refused(call.post(f"/runs/{run.pk}/stop", {"how": "softly"}), 422, "how")
+    first, again = (strictly(call.post(f"/runs/{run.pk}/stop", {"how": how})) for how in ("graceful", "now"))
     assert first["state"] == again["state"] == "stopped"
     assert first["history"] == again["history"]
 

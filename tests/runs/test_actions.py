@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from tests.runs.test_journal import attempt  # noqa: F401  the same small world
 from training.spec.lint import Refused
@@ -71,8 +73,16 @@ def test_a_run_is_launched_once(attempt: Attempt) -> None:  # noqa: F811
     assert Attempt.objects.count() == 1
 
 
-def test_a_queued_run_stops_at_once_and_asked_again_it_is_the_same_stop(attempt: Attempt) -> None:  # noqa: F811
-    actions.stop(attempt.run, "ada")
+@pytest.mark.parametrize(("how", "rests"), [("graceful", False), ("now", True)])
+def test_a_queued_run_stops_at_once_and_asked_again_it_is_the_same_stop(
+    attempt: Attempt, how: str, rests: bool  # noqa: F811
+) -> None:  # fmt: skip
+    """Also one that the service has queued again, and that leaves its nodes in peace for a while."""
+    if rests:
+        Attempt.objects.update(restart=1, not_before=timezone.now() + timedelta(minutes=5))
+    with pytest.raises(Refused, match="no way to stop"):
+        actions.stop(attempt.run, "ada", "softly")
+    actions.stop(attempt.run, "ada", how)
     run = Run.objects.get()
     assert (run.state, run.reason, run.reason_text) == (
         "stopped",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from training.journal import tail
+from training.spec.envfile import MARK
 
 from .nodejobs import NodeJob, call, gone, kill9, until
 
@@ -86,7 +89,8 @@ def test_what_the_command_leaves_behind_is_ended(job: NodeJob) -> None:
 
 
 def test_supervisor_killed_and_kill_cleans(job: NodeJob) -> None:
-    job.put(HIDDEN.replace("env={}", "env=dict(os.environ)") + STUBBORN).start()
+    """Nobody is left to adopt orphans by then, and one of them has no mark: it works in the job's folder."""
+    job.put(HIDDEN + STUBBORN).start()
     job.said("up")
     pids = job.status()["processes"]
     assert len(pids) == 4
@@ -98,6 +102,32 @@ def test_supervisor_killed_and_kill_cleans(job: NodeJob) -> None:
     assert job.status()["state"] == "ended"
     assert job.exit()["reason"] == "supervisor_lost"
     assert (job.samples()[-1].kind, job.samples()[-1].data["reason"]) == ("exit", "supervisor_lost")
+
+
+def test_only_its_own_processes_are_ended(job: NodeJob) -> None:
+    """Others speak of the same things, work in its folder at a person's terminal, or are another job's."""
+    words = ["sleep", "600"]
+    plain = {name: value for name, value in os.environ.items() if name not in (MARK, "SSH_TTY")}
+    job.put(STUBBORN)
+    before = subprocess.Popen(words, cwd=job.path, env=plain)
+    job.start()
+    job.said("up")
+    named = [sys.executable, "-c", "import time; time.sleep(600)", "-m", "training", "sft", str(job.folder.recipe)]
+    others = [
+        before,
+        subprocess.Popen(named, env=plain),
+        subprocess.Popen(words, cwd=job.path, env=plain | {"SSH_TTY": "/dev/pts/7"}, start_new_session=True),
+        subprocess.Popen(words, cwd=job.path, env=plain | {MARK: f"{job.path}0"}, start_new_session=True),
+    ]
+    try:
+        kill9(job.supervisor())
+        assert job.signal("kill") == {"processes": []}
+        assert [process.poll() for process in others] == [None] * 4
+        assert job.status()["processes"] == []
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
 
 
 def test_a_stopped_supervisor_does_not_save_the_job(job: NodeJob, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,11 @@ import math
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from training.spec.faults import Reason
 from webapp.fleet.models import Claim
-from webapp.runs import actions
+from webapp.runs import actions, proof
 from webapp.runs.models import Export
 from webapp.runs.page import PARTS, waits_for
 from webapp.runs.states import RunState
@@ -113,11 +114,32 @@ def test_it_stops_and_resumes(page: Client, world: World) -> None:
     page.post(f"/runs/{feed.run.pk}/stop")
     feed.run.refresh_from_db()
     assert feed.run.state == "stopping"
+    assert 'data-testid="end-now"' in page.get(f"/runs/{feed.run.pk}/part/actions").content.decode()
+    page.post(f"/runs/{feed.run.pk}/stop", {"how": "now"})
+    assert feed.run.attempt.stop_now_at
+    assert 'data-testid="end-now"' not in page.get(f"/runs/{feed.run.pk}/part/actions").content.decode()
     feed.end(RunState.STOPPED, reason=Reason.STOPPED)
     assert "Resume from step 1" in page.get(f"/runs/{feed.run.pk}/").content.decode()
     page.post(f"/runs/{feed.run.pk}/resume", {"checkpoint": saved.pk})
     feed.run.refresh_from_db()
     assert (feed.run.state, feed.run.attempt.resume_from) == ("queued", saved)
+
+
+def test_the_end_is_shown_node_by_node(page: Client, world: World) -> None:
+    feed = world.running()
+    address = f"/runs/{feed.run.pk}/part/ending"
+    assert "node-proof" not in page.get(address).content.decode()
+    rows = feed.run.attempt.placements
+    rows.update(prepared_at=timezone.now())
+    actions.stop(feed.run, "ada")
+    assert "not told to stop yet" in page.get(address).content.decode()
+    made = proof.made({"processes": [], "gpus": [{"index": 0, "before": 3, "now": 4, "others": 0}]}, 3.0, 1.8)
+    rows.filter(rank=0).update(proof=made, proven_gone_at=timezone.now())
+    rows.exclude(rank=0).update(unreachable_since=timezone.now())
+    feed.end(RunState.STOPPED, reason=Reason.STOPPED)
+    text = page.get(address).content.decode()
+    assert "no process left, GPU memory 4 B as before, 1.2 s after the request" in text
+    assert ("Nothing of it is left" in text) == (rows.count() == 1)
 
 
 @pytest.mark.parametrize(

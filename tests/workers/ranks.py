@@ -1,7 +1,8 @@
 """What `accelerate launch` would run, without torch: writes the lines and files of a training and obeys as one does.
 
 How it behaves is read from <scratch>/behave.json, by node rank where that matters:
-{"steps": n, "pace": seconds a step, "fail": {"<rank>": step}, "reason", "text": of the failure, "deaf": ignores stops}
+{"steps": n, "pace": seconds a step, "fail": {"<rank>": step}, "reason", "text": of the failure, "deaf": ignores stops,
+"save_waits": a save's manifest is written once <scratch>/go is there}
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main() -> int:
             journal.emit(Kind.METRICS, step=step, loss=1.0 / step, learning_rate=1e-4)
         stopping = (folder / "stop").exists() and not behave.get("deaf")
         if step % 2 == 0 or stopping:
-            save(job, journal, step)
+            save(job, journal, step, scratch / "go" if behave.get("save_waits") else scratch)
         if stopping:
             journal.emit(Kind.FINISHED, step=step, reason="stopped")
             return 0
@@ -62,7 +63,7 @@ def _first(job: TrainJob) -> int:
     return int(job.resume_from.rpartition("-")[2]) + 1
 
 
-def save(job: TrainJob, journal: Journal, step: int) -> None:
+def save(job: TrainJob, journal: Journal, step: int, go: Path) -> None:
     folder = Path(job.checkpoints) / f"checkpoint-{step}"
     (folder / MODEL_FOLDER).mkdir(parents=True, exist_ok=True)
     files = {}
@@ -70,6 +71,8 @@ def save(job: TrainJob, journal: Journal, step: int) -> None:
         content = f"{name} at {step}\n".encode() * 1000
         (folder / name).write_bytes(content)
         files[name] = FileFacts(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    while not go.exists():
+        time.sleep(0.01)
     part = Manifest(step=step, node_rank=job.node_rank, nodes=job.nodes, world_size=job.nodes, save="s", files=files)
     write_manifest(folder, part)
     journal.emit(

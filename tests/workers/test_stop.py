@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from django.utils import timezone
 
 from tests.workers.world import Following, World, exits, stored_equals_written
+from training.saving import checkpoints
 from webapp.fleet.models import Claim
-from webapp.runs import actions
+from webapp.runs import actions, page
 from webapp.runs.models import Attempt, Placement, Run
 from workers import advance
 from workers.end import finish
@@ -81,13 +83,62 @@ def test_a_run_that_finishes_meanwhile_has_succeeded(world: World, following: Fo
     assert run.reason == "completed"
 
 
-def test_asked_twice_it_is_the_same_stop(world: World, following: Following) -> None:
+def test_a_stop_that_waits_is_asked_for_again_and_then_turned_into_now(world: World, following: Following) -> None:
+    world.behave(steps=1000, pace=0.05, deaf=True)
+    run = world.to(world.run(), "running")
+    for actor in ("ada", "bob"):
+        actions.stop(run, actor)
+        advance.advance(run.pk)
+    run.refresh_from_db()
+    assert [t.actor for t in run.transitions.filter(new="stopping")] == ["ada"]
+    assert [row.text for row in page.ending(run)["nodes"]] == ["told to finish its step, save and end"] * 2
+    actions.stop(run, "bob", "now")
+    actions.stop(run, "ada", "now")
+    assert [event.data["actor"] for event in run.events.filter(kind="stop")] == ["bob"]
+    world.to(run, "stopped")
+    assert (run.reason, world.supervisors()) == ("stopped_unsaved", [])
+    for node in page.ending(run)["nodes"]:
+        assert node.proven
+        assert re.fullmatch(r"no process left, no GPU here, [\d.]+ s after the request", node.text)
+
+
+@pytest.mark.parametrize(("how", "reason", "newest"), [("graceful", "stopped", 3), ("now", "stopped_unsaved", 0)])
+def test_a_save_in_the_middle_of_which_it_is_stopped_is_whole_or_incomplete(
+    world: World, following: Following, how: str, reason: str, newest: int
+) -> None:
+    world.behave(steps=1000, pace=0.01, save_waits=True)
+    run = world.to(world.run(), "running")
+    attempts = [Path(node.scratch) / f"runs/{run.pk}/1" for node in world.nodes]
+    saves = [attempt / "checkpoints/checkpoint-2" for attempt in attempts]
+    world.drive(run, lambda r: all(save.exists() for save in saves), step=lambda: None)
+    actions.stop(run, "ada", how)
+    if how == "graceful":
+        jobs = [attempt / f"node{rank}" for rank, attempt in enumerate(attempts)]
+        world.drive(run, lambda r: all((job / "stop").exists() for job in jobs))
+        for node in world.nodes:
+            (Path(node.scratch) / "go").touch()
+    world.to(run, "stopped")
+    assert run.reason == reason
+    assert [bool(checkpoints.manifests(save)) for save in saves] == [newest > 0] * 2
+    found = actions.newest_checkpoint(run)
+    assert (found.step if found else 0) == newest
+
+
+def test_it_has_not_stopped_while_a_gpu_is_not_back(world: World, following: Following) -> None:
     world.behave(steps=1000, pace=0.05)
     run = world.to(world.run(), "running")
-    actions.stop(run, "ada")
-    actions.stop(run, "bob")
+    first = Path(world.nodes[0].scratch)
+    began = first / f"runs/{run.pk}/1/node0/began.json"
+    began.write_text(json.dumps(json.loads(began.read_text()) | {"gpus": [{"index": 0, "used": 3 << 20}]}))
+    (first / "driver.json").write_text(json.dumps([{"used": 9 << 30}]))
+    actions.stop(run, "ada", "now")
+    world.drive(run, lambda r: r.events.filter(kind="proof").count() == 2)
+    assert run.state == "stopping"
+    assert page.ending(run)["nodes"][0].text.startswith("no process left, GPU 0 holds 9.66 GB, before 3.15 MB")
+    (first / "driver.json").write_text(json.dumps([{"used": 3 << 20}]))
     world.to(run, "stopped")
-    assert [t.actor for t in run.transitions.filter(new="stopping")] == ["ada"]
+    (told, _) = page.ending(run)["nodes"]
+    assert (told.proven, "GPU memory 3.15 MB as before" in told.text) == (True, True)
 
 
 def test_a_node_that_is_away_is_not_called_stopped_and_is_cleared_when_it_returns(
@@ -102,9 +153,11 @@ def test_a_node_that_is_away_is_not_called_stopped_and_is_cleared_when_it_return
     world.drive(run, lambda r: r.has_ended)
     assert "n1" in run.reason_text
     assert world.supervisors() != []  # on the node that is away
+    (there, away) = page.ending(run)["nodes"]
+    assert (there.proven, away.proven, away.text[:19]) == (True, False, "it can't be reached")
     world.hosts[1].start()
     assert list(finish.unproven()) == [run.attempt]
-    advance.advance(run.pk)
+    world.drive(run, lambda r: not finish.unproven().exists())  # a node that was away is tried at growing distances
     assert world.supervisors() == []
-    assert not finish.unproven().exists()
+    assert all(node.proven for node in page.ending(run)["nodes"])
     stored_equals_written(run)

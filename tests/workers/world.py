@@ -27,13 +27,15 @@ from workers import advance
 from workers.follow.follower import Follower
 
 ROOT = Path(__file__).resolve().parents[2]
-RANKS, PLANS = (ROOT / "tests" / "workers" / name for name in ("ranks.py", "plans.py"))
+RANKS, PLANS, DRIVEN = (ROOT / "tests" / "workers" / name for name in ("ranks.py", "plans.py", "driven.py"))
 GENEROUS = 120.0
 # A node's interpreter: the real one, but that the launcher starts the ranks of tests/workers/ranks.py, which need no
-# tokens, and that an export is foretold by tests/workers/plans.py.
+# tokens, that an export is foretold by tests/workers/plans.py, and that a status finds the GPUs of
+# tests/workers/driven.py.
 PYTHON = """#!/bin/sh
 case "$2 $3" in "training tokenise") shift 4; exec "$@" ;; esac
 case "$2 $3" in "training plan-export") exec {python} {plans} ;; esac
+case "$2 $3" in "training status") exec {python} {driven} "$@" ;; esac
 case "$2" in accelerate.commands.launch) exec {python} {ranks} "$@" ;; esac
 exec {python} "$@"
 """
@@ -53,7 +55,7 @@ class World:
         self.identity.save()
         self.cluster = Cluster.objects.create(name="pair")
         python = self.folder / "python"
-        python.write_text(PYTHON.format(python=sys.executable, ranks=RANKS, plans=PLANS))
+        python.write_text(PYTHON.format(python=sys.executable, ranks=RANKS, plans=PLANS, driven=DRIVEN))
         python.chmod(0o755)
         for number in range(count):
             self.hosts.append(Sshd(pair.public))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from ..processes import of_job
+from ..belonging import of_job
 from ..saving import checkpoints
 from ..spec.folder import Scratch, checkpoint_name
 from ..spec.lint import Problem, Refused

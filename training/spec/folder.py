@@ -66,6 +66,11 @@ class JobFolder:
         return self.path / "pid"
 
     @property
+    def began(self) -> PurePosixPath:
+        """Who leads the job's processes, and what each GPU held before: training.began."""
+        return self.path / "began.json"
+
+    @property
     def stop(self) -> PurePosixPath:
         """A request to stop: once it exists on any node, all ranks save at the end of their step and end."""
         return self.path / "stop"

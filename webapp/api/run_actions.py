@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -26,6 +26,12 @@ class Resume(Schema):
     checkpoint: StrictInt | None = Field(None, description=CHECKPOINT)
 
 
+class Stop(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    how: Literal["graceful", "now"] = Field("graceful", description="now: without waiting for a save.")
+
+
 class Clone(Schema):
     model_config = ConfigDict(extra="forbid")
 
@@ -42,9 +48,12 @@ def launch_run(request: HttpRequest, run_id: int) -> RunDetail:
 
 
 @router.post("/runs/{int:run_id}/stop", response=RunDetail, operation_id="stop_run")
-def stop_run(request: HttpRequest, run_id: int) -> RunDetail:
-    """Ask the run to finish its step, save and end. Asked twice, it is the same stop."""
-    actions.stop(run_of(run_id), actor_of(request))
+def stop_run(request: HttpRequest, run_id: int, body: Stop | None = None) -> RunDetail:
+    """Ask the run to finish its step, save and end; or to end now. It is `stopped` when each node has proven it.
+
+    Asked twice, it is the same stop; `now` also ends one that waits for its save.
+    """
+    actions.stop(run_of(run_id), actor_of(request), body.how if body else actions.How.GRACEFUL)
     return RunDetail.of(run_of(run_id), request)
 
 

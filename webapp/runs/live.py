@@ -12,7 +12,8 @@ from typing import Any
 
 from training.spec.events import Kind, strict
 
-from . import jobkinds, journal, reach, sources
+from . import jobkinds, journal, proof, reach, sources
+from .actions.end import KIND as STOP_KIND
 from .digest import readings
 from .models import Attempt, Event
 from .shelf import acts
@@ -30,10 +31,12 @@ CHANGES: dict[str, tuple[str, ...]] = {
     Kind.SAMPLE: ("memory",),
     Kind.CHECKPOINT: ("checkpoints", "actions"),
     Kind.CHECKPOINT_DELETED: ("checkpoints", "actions"),
-    Kind.EXIT: ("header", "history"),
+    Kind.EXIT: ("header", "ending", "history"),
     Kind.FINISHED: ("header",),
-    "state": ("header", "failure", "actions", "history", "checkpoints", "charts"),
-    reach.KIND: ("header",),
+    "state": ("header", "ending", "failure", "actions", "history", "checkpoints", "charts"),
+    reach.KIND: ("header", "ending"),
+    proof.KIND: ("ending",),
+    STOP_KIND: ("actions", "history"),
     journal.SHARDS: ("history",),
     acts.KIND: ("checkpoints", "actions", "history"),
 }

@@ -14,7 +14,9 @@ from training.spec.events import Kind
 from webapp.show import Bar
 
 from . import actions, jobkinds, journal
+from .actions.end import KIND as STOP_KIND
 from .digest import PROBLEM
+from .ending import ending
 from .expected import progress
 from .facts import panel
 from .failure import failure
@@ -121,6 +123,7 @@ def acts(run: Run) -> Context:
         "usable": usable,
         "dtypes": dict(Export._meta.get_field("dtype").choices or []),
         "stop_seconds": run.parsed_recipe().limits.stop_seconds,
+        "can_hurry": run.state == RunState.STOPPING and not (run.attempt and run.attempt.stop_now_at),
         "adapter_choices": actions.adapter_choices(run),
         "recipe_adapter": run.parsed_recipe().export.adapter,
         "recipe_dtype": run.recipe.get("export", {}).get("dtype", ""),
@@ -179,7 +182,7 @@ def exports(run: Run) -> Context:
 
 
 def history(run: Run) -> Context:
-    kinds = [kind.model.KIND for kind in jobkinds.every()]
+    kinds = [STOP_KIND, *(kind.model.KIND for kind in jobkinds.every())]
     return {
         "asked": run.events.filter(kind__in=kinds, data__has_key="text").order_by("-number"),
         "moves": run.transitions.select_related("attempt").order_by("-id"),
@@ -211,6 +214,7 @@ def files(run: Run) -> Context:
 PARTS: dict[str, Callable[[Run], Context]] = {
     "header": header,
     "failure": failed,
+    "ending": ending,
     "actions": acts,
     "memory": memory,
     "checkpoints": checkpoints,

@@ -20,7 +20,7 @@ from webapp.runs.states import RunState
 from .. import group
 from ..follow import streams
 from ..group import Answer, Member
-from . import clocks, outcome
+from . import clocks, outcome, proof
 from .outcome import Exit, Verdict
 from .settle import Settled, settle
 
@@ -63,6 +63,8 @@ def conclude(run: Run, attempt: Attempt, judge: Callable[[Sequence[Exit]], Verdi
     alive = [m for m in members if m.rank in settled.status and m.rank not in settled.gone]
     if alive:
         kill(alive)
+        return SOON
+    if settled.held and timezone.now() < since + PATIENCE:
         return SOON
     if settled.errors and timezone.now() < since + PATIENCE:
         return RETRY_SECONDS
@@ -113,7 +115,8 @@ def note(attempt: Attempt, settled: Settled) -> None:
             # what a node's last line said is in its row already; the exit file has the evidence as well
             placement.filter(Q(exit__isnull=True) | ~Q(exit__has_any_keys=["evidence", "ours"])).update(exit=found)
         reach.show(attempt, Q(rank=rank), reachable=True)
-    for rank in settled.gone:
+    proof.keep(attempt, settled)
+    for rank in settled.proven:
         Placement.objects.filter(attempt=attempt, rank=rank).update(proven_gone_at=now)
     for rank in settled.errors:
         reach.show(attempt, Q(rank=rank), reachable=False)
@@ -136,7 +139,7 @@ def made_up(reason: Reason, text: str, at: float | None = None) -> Answer:
 
 
 def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None:
-    text = " ".join([verdict.text, *(f"Not proven empty: {error}" for error in settled.errors.values())]).strip()
+    text = " ".join([verdict.text, *(f"Not proven empty: {doubt}" for doubt in settled.doubts())]).strip()
     with transaction.atomic():
         if verdict.state == RunState.SUCCEEDED:
             _tell_of_training(run, attempt)

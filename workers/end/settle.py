@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from asgiref.sync import sync_to_async
 
 from webapp.fleet.ssh import Host, SshError
+from webapp.runs import proof
 from webapp.runs.models import Stream
 
 from .. import group
@@ -20,11 +21,26 @@ OVER = frozenset({"ended", "lost", "absent", "ready"})
 
 @dataclass
 class Settled:
-    """By rank: `status` of those that answered, `errors` of the others; `gone`: nothing is left and all was read."""
+    """By rank: `status` of those that answered, `errors` of the others; `gone`: no process is left and all was read."""
 
     status: dict[int, Answer] = field(default_factory=dict)
     errors: dict[int, SshError] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
+
+    @property
+    def held(self) -> set[int]:
+        """Those of `gone` on which the memory of a GPU is not back where it was before."""
+        return {rank for rank in self.gone if proof.held(self.status[rank].get("gpus"))}
+
+    @property
+    def proven(self) -> set[int]:
+        """Where nothing is left at all."""
+        return self.gone - self.held
+
+    def doubts(self) -> list[str]:
+        """Return what is not known to be empty, a text each."""
+        held = (proof.made(self.status[rank], 0.0, None) for rank in sorted(self.held))
+        return [*map(str, self.errors.values()), *map(proof.sentence, held)]
 
 
 def settle(members: Sequence[Member], streams: Iterable[Stream]) -> Settled:

@@ -57,13 +57,19 @@ class RunOut(Schema):
 
 
 class PlaceOut(Schema):
-    """An attempt on one node. `exit`: what the node's supervisor wrote last, null while it runs."""
+    """An attempt on one node. `exit`: what the node's supervisor wrote last, null while it runs.
+
+    `proven_gone_at`: since when it is known that nothing of the attempt is left there; `proof`: what the node said last
+    of that, with `processes`, `gpus` (bytes `before` and `now`) and `seconds` from the request to stop.
+    """
 
     rank: int
     node: str
     started_at: datetime | None
     unreachable_since: datetime | None
     exit: dict[str, Any] | None
+    proven_gone_at: datetime | None
+    proof: dict[str, Any] | None
 
     @classmethod
     def of(cls, place: Placement) -> PlaceOut:
@@ -73,6 +79,8 @@ class PlaceOut(Schema):
             started_at=place.started_at,
             unreachable_since=place.unreachable_since,
             exit=place.exit,
+            proven_gone_at=place.proven_gone_at,
+            proof=place.proof,
         )
 
 

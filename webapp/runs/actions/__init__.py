@@ -10,7 +10,7 @@ from .checkpoints import look as look_at_checkpoint
 from .checkpoints import note as note_checkpoint
 from .checkpoints import pin as pin_checkpoint
 from .choice import newest_checkpoint, torn_ones
-from .end import stop
+from .end import How, stop
 from .exports import adapter_choices, export, go_on, is_retried, plan, retry, start
 from .jobs import cancel
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, slots, target_of
@@ -18,6 +18,7 @@ from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve
 __all__ = [
     "MAX_NAME",
     "OURSELVES",
+    "How",
     "Order",
     "adapter_choices",
     "cancel",

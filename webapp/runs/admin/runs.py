@@ -42,7 +42,7 @@ class AttemptInline(FactsInline):
 
 class PlacementInline(FactsInline):
     model = Placement
-    fields = ["rank", "node", "prepared_at", "started_at", "unreachable_since", "proven_gone_at", "exit"]
+    fields = ["rank", "node", "prepared_at", "started_at", "unreachable_since", "proven_gone_at", "proof", "exit"]
 
 
 @admin.register(Run)

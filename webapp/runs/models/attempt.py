@@ -37,6 +37,7 @@ class Attempt(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     stop_requested_at = models.DateTimeField(null=True, blank=True)
+    stop_now_at = models.DateTimeField(null=True, blank=True, help_text="Asked to end without waiting for a save.")
     lease_owner = models.CharField(max_length=64, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
     due_at = models.DateTimeField(default=timezone.now, db_index=True, editable=False)

@@ -21,7 +21,9 @@ class Placement(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     exit = models.JSONField(null=True, blank=True, help_text="What exit.json said.")
     unreachable_since = models.DateTimeField(null=True, blank=True)
-    proven_gone_at = models.DateTimeField(null=True, blank=True, help_text="No process of the attempt is left.")
+    stop_told_at = models.DateTimeField(null=True, blank=True, help_text="The node took note of a request to stop.")
+    proof = models.JSONField(null=True, blank=True, help_text="What the node said last of what is left: runs.proof.")
+    proven_gone_at = models.DateTimeField(null=True, blank=True, help_text="Nothing of the attempt is left.")
 
     class Meta:
         ordering = ["attempt", "rank"]

@@ -25,8 +25,9 @@ def launch(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
+    how = request.POST.get("how", actions.How.GRACEFUL)
     done = "Stop requested: the run ends when its nodes have confirmed it."
-    return _act(request, run_id, lambda run: actions.stop(run, person(request).username), done)
+    return _act(request, run_id, lambda run: actions.stop(run, person(request).username, how), done)
 
 
 @require_POST
