@@ -24,7 +24,7 @@ ENV PATH=/opt/shardboard/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 
     SHARDBOARD_STATE=/state HF_HUB_OFFLINE=1 HF_HOME=/tmp/huggingface
 COPY --from=packages /opt/shardboard /opt/shardboard
 WORKDIR /app
-COPY manage.py ./
+COPY manage.py constraints.txt ./
 COPY deploy/make_secrets.py deploy/
 COPY training training
 COPY webapp webapp

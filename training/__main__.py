@@ -18,6 +18,7 @@ COMMANDS = {
     "deliver": ("training.deliver.cli:main", "bring a proven export to a folder, to S3 or to a hub"),
     "serving": ("training.serving.cli:main", "say how an exported folder is served with transformers, vLLM, Ollama"),
     "preflight": ("training.preflight:main", "say whether this node can train"),
+    "provision": ("training.provision.cli:main", "make an interpreter with the pinned packages, in the background"),
     "checkpoint": ("training.saving.cli:main", "list, pin, unpin or delete an attempt's checkpoints"),
     "lend": ("training.transfer.lend:main", "let another node take files of a folder, over a private SSH server"),
     "lend-keep": ("training.transfer.keep:main", "stay with that server until it is not needed"),

@@ -21,6 +21,8 @@ ADVANCE_CHECKPOINT = "workers.advance_checkpoint"
 CHECK_NODE = "workers.check_node"
 TRY_KEY = "workers.try_key"
 PREFLIGHT = "workers.preflight"
+FIND_PYTHONS = "workers.find_pythons"
+ADVANCE_PROVISION = "workers.advance_provision"
 
 
 def advance_run(run_id: int) -> None:
@@ -47,6 +49,14 @@ def try_key(identity_id: int) -> None:
 
 def preflight(preflight_id: int) -> None:
     _on_commit(PREFLIGHT, preflight_id)
+
+
+def find_pythons(node_id: int) -> None:
+    _on_commit(FIND_PYTHONS, node_id)
+
+
+def advance_provision(provision_id: int) -> None:
+    _on_commit(ADVANCE_PROVISION, provision_id)
 
 
 def _on_commit(name: str, *key: str | int) -> None:

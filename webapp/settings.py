@@ -11,6 +11,12 @@ from . import environment as env
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(env.text("SHARDBOARD_STATE", str(BASE_DIR / ".state"))).resolve()
 
+# Where nodes that are given an interpreter fetch its packages from: see webapp/fleet/provisioning.py
+PIP_INDEX_URL = env.secret("SHARDBOARD_PIP_INDEX_URL")
+PIP_EXTRA_INDEX_URL = env.secret("SHARDBOARD_PIP_EXTRA_INDEX_URL")
+PIP_WHEELS = env.text("SHARDBOARD_PIP_WHEELS")
+PIP_NO_INDEX = env.flag("SHARDBOARD_PIP_NO_INDEX")
+
 RANK_ENV = env.text("SHARDBOARD_RANK_ENV")  # a file, read at each launch: see runs/rank_env.py
 
 DEBUG = env.flag("SHARDBOARD_DEBUG")

@@ -1,4 +1,4 @@
-"""One worker at a time on one attempt, checkpoint, preflight, or job of one node: its row is the lease.
+"""One worker at a time on one attempt, checkpoint, preflight, provisioning or job of one node: its row.
 
 Whoever comes while it is held sets `due_at`, so that the holder, or the sweep after it, looks once more.
 """
@@ -17,13 +17,14 @@ from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Least
 from django.utils import timezone
 
+from webapp.fleet.models import Provision
 from webapp.preflights.models import Preflight
 from webapp.runs.models import Attempt, Checkpoint, NodeJob
 
 SECONDS = 30.0
 RENEWALS = 3  # a lease is renewed this often before it would run out
 log = logging.getLogger(__name__)
-Row = Attempt | Checkpoint | NodeJob | Preflight
+Row = Attempt | Checkpoint | NodeJob | Preflight | Provision
 
 
 @contextmanager

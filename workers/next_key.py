@@ -18,17 +18,19 @@ from .group import Member
 def try_key(identity_id: int) -> None:
     """Try it and write down what every node said; of a key that was changed or let go meanwhile, nothing."""
     following = NextKey.objects.select_related("identity").filter(identity=identity_id).first()
-    if following is None:
+    if following is None or following.asked_at is None:
         return
     nodes = list(following.identity.nodes.filter(removed_at=None))
-    answers = group.on_each([_member(i, node, following.private_key) for i, node in enumerate(nodes)], _let_in)
+    answers = group.on_each([_member(i, node, following) for i, node in enumerate(nodes)], _let_in)
     tried = {str(node.pk): _why(answers[i]) for i, node in enumerate(nodes)}
     same = NextKey.objects.filter(pk=following.pk, public_key=following.public_key)
     same.update(tried=tried, tried_at=timezone.now())
 
 
-def _member(number: int, node: Node, private_key: str) -> Member:
-    endpoint = replace(Endpoint.of(node), private_key=private_key)
+def _member(number: int, node: Node, following: NextKey) -> Member:
+    """Named by the try: a connection, or a refusal, of an earlier one says nothing of what the node does now."""
+    name = f"{node.name}, key tried {following.asked_at:%H:%M:%S.%f}"
+    endpoint = replace(Endpoint.of(node), private_key=following.private_key, name=name)
     return Member(number, node.pk, node.slot(), endpoint, JobFolder(PurePosixPath(node.scratch)), "")
 
 

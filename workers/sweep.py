@@ -8,6 +8,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webapp import dispatch
+from webapp.fleet.models import Provision
+from webapp.fleet.models.provision import ENDED
 from webapp.preflights.models import Preflight
 from webapp.runs import jobkinds
 from webapp.runs.models import Attempt, Checkpoint
@@ -37,6 +39,9 @@ def sweep() -> None:
     for preflight in Preflight.objects.filter(due, ended_at=None):
         if _put_off(preflight, AGAIN):
             dispatch.send(dispatch.PREFLIGHT, preflight.pk)
+    for found in Provision.objects.filter(due).exclude(state__in=ENDED):
+        if _put_off(found, AGAIN):
+            dispatch.send(dispatch.ADVANCE_PROVISION, found.pk)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)

@@ -12,6 +12,8 @@ from .app import SWEEP, app
 from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
 from .preflight import demand, node
+from .provision import advance as provision
+from .provision import find
 
 
 @app.task(name=dispatch.ADVANCE_RUN)
@@ -42,6 +44,16 @@ def preflight(preflight_id: int) -> None:
 @app.task(name=dispatch.TRY_KEY)
 def try_key(identity_id: int) -> None:
     next_key.try_key(identity_id)
+
+
+@app.task(name=dispatch.FIND_PYTHONS)
+def find_pythons(node_id: int) -> None:
+    find.find_pythons(node_id)
+
+
+@app.task(name=dispatch.ADVANCE_PROVISION)
+def advance_provision(provision_id: int) -> None:
+    provision.advance(provision_id)
 
 
 @app.task(name=SWEEP)

@@ -10,7 +10,7 @@ from django.test import Client
 from training.spec.lint import Refused
 from webapp.fleet import actions, enrol
 from webapp.fleet.labels import labels_of
-from webapp.fleet.models import Node, NodeChange
+from webapp.fleet.models import Node, NodeChange, Provision
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
@@ -137,3 +137,29 @@ def test_labels_are_short_words() -> None:
     for wrong in ("a;id", "ä", "x" * 31, " ".join(f"l{i}" for i in range(21))):
         with pytest.raises(Refused):
             labels_of(wrong)
+
+
+def test_a_node_without_an_interpreter_waits_for_one(page: Client, world: World) -> None:
+    node = world.nodes[0]
+    page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, python=""))
+    node.refresh_from_db()
+    assert (node.in_service, node.drained_why) == (False, "it has no interpreter yet")
+    with pytest.raises(Refused, match="no interpreter"):
+        actions.restore(node, "ada")
+    page.post(f"/fleet/nodes/{node.pk}/interpreter/make", {"base": "/usr/bin/python3", "path": "", "gpu": "1"})
+    made = Provision.objects.get()
+    assert (made.base, made.gpu, made.requested_by) == ("/usr/bin/python3", True, "ada")
+    again = page.post(f"/fleet/nodes/{node.pk}/interpreter/make", {"path": "python3"}, follow=True)
+    assert "no absolute path" in again.content.decode()
+    part = f"/fleet/nodes/{node.pk}/interpreter"
+    Provision.objects.update(state="running", step="packages", number=2, steps=2, line=HOSTILE, step_seconds=75)
+    text = page.get(part).content.decode()
+    assert "Step 2 of 2: packages" in text
+    assert "1 min 15 s" in text
+    assert "<img" not in text
+    Provision.objects.update(
+        state="failed", reason=HOSTILE, fix="Free space.", tail=[HOSTILE], ended_at=made.created_at
+    )
+    assert "Free space." in page.get(part).content.decode()
+    assert "<img" not in page.get(part).content.decode()
+    assert "Try again" in page.get("/fleet/nodes/alpha/").content.decode()

@@ -30,6 +30,7 @@ def test_the_old_key_goes_when_the_new_one_is_let_in_everywhere(world: World) ->
         identities.finish_replacement(world.identity, "ada")
     assert Identity.objects.get().public_key == old
     world.hosts[1].accepted = following.public_key
+    identities.ask_try(NextKey.objects.get())
     try_key(world.identity.pk)
     assert not NextKey.objects.get().is_being_tried
     identities.finish_replacement(world.identity, "ada")

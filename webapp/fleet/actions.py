@@ -32,6 +32,8 @@ def restore(node: Node, actor: str) -> None:
         raise Refused([Problem("node", "it is removed", "Bring it back first.")])
     if not node.host_key:
         raise Refused([Problem("host_key", "nobody has confirmed it", "Compare and pin it first.")])
+    if not node.python:
+        raise Refused([Problem("python", "it has no interpreter", "Have one made, or name one; then return it.")])
     if node.in_service:
         return
     node.in_service, node.drained_at, node.drained_by, node.drained_why = True, None, "", ""

@@ -9,7 +9,7 @@ from webapp.dispatch import check_node
 from webapp.facts import FactsAdmin
 
 from . import changes
-from .models import Claim, Cluster, Identity, NextKey, Node, NodeChange
+from .models import Claim, Cluster, Identity, NextKey, Node, NodeChange, Provision
 from .ssh import fingerprint
 
 
@@ -44,7 +44,7 @@ class NodeAdmin(admin.ModelAdmin):
     ]
     search_fields = ["name", "address", "problem"]
     list_select_related = ["cluster"]
-    readonly_fields = ["pinned", "labels", "problem", "checked_at", "facts", "removed_at"]
+    readonly_fields = ["pinned", "labels", "problem", "checked_at", "facts", "pythons", "removed_at"]
     actions = ["check_nodes"]
 
     @admin.display(boolean=True)
@@ -96,6 +96,14 @@ class NextKeyAdmin(FactsAdmin):
     list_display = ["identity", "made_by", "made_at", "asked_at", "tried_at"]
     search_fields = ["identity__name", "public_key"]
     fields = ["identity", "public_key", "made_by", "made_at", "asked_at", "tried", "tried_at"]
+
+
+@admin.register(Provision)
+class ProvisionAdmin(FactsAdmin):
+    list_display = ["node", "state", "step", "base", "requested_by", "created_at", "ended_at"]
+    list_filter = ["state", "created_at"]
+    search_fields = ["node__name", "reason", "base"]
+    list_select_related = ["node"]
 
 
 @admin.register(NodeChange)

@@ -7,11 +7,13 @@ import asyncio
 from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from training.spec.lint import Problem, Refused
 
 from . import changes, labels, ssh
 from .models import Claim, Cluster, Identity, Node
+from .models.node import NO_PYTHON
 
 SECONDS = 15  # that a person waits for a host to show its key
 
@@ -81,6 +83,8 @@ def put_node(node: Node, cluster: str, actor: str = "service") -> Node:
     except ValidationError as error:
         raise Refused(problems_of(error)) from None
     _check_move(before, node)
+    if not node.python and node.in_service:
+        node.in_service, node.drained_at, node.drained_by, node.drained_why = False, timezone.now(), actor, NO_PYTHON
     node.save()
     _tell(before, node, actor)
     return node

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from training.spec.folder import JobFolder
+from training.spec.lint import Problem
 from webapp.fleet.models import Node
+from webapp.fleet.models.node import NO_PYTHON
 from webapp.fleet.ssh import Endpoint, Host, SshError
 
 from .. import group
@@ -24,6 +26,9 @@ def check_node(node_id: int) -> None:
     """Check one node; a node that has gone is none."""
     node = Node.objects.select_related("identity").filter(pk=node_id).first()
     if node is None:
+        return
+    if not node.python:
+        keep(node.pk, {}, [Problem("python", NO_PYTHON, "Have one made on the node's page, or name one.")])
         return
     member = member_of(node)
     facts = group.on_each([member], put_and_ask)[0]

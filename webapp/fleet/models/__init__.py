@@ -4,5 +4,6 @@ from .cluster import Cluster
 from .identity import Identity
 from .next_key import NextKey
 from .node import Node
+from .provision import Provision
 
-__all__ = ["Claim", "Cluster", "Identity", "NextKey", "Node", "NodeChange"]
+__all__ = ["Claim", "Cluster", "Identity", "NextKey", "Node", "NodeChange", "Provision"]

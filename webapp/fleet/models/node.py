@@ -17,6 +17,8 @@ host = RegexValidator(r"^[A-Za-z0-9._:-]+$", "Give a host name or an IP address.
 login = RegexValidator(r"^[A-Za-z_][A-Za-z0-9._-]*$", "Give a user name as the node knows it.")
 device = RegexValidator(r"^[A-Za-z0-9._:-]+$", "Give an interface as `ip link` shows it, such as eth0.")
 
+NO_PYTHON = "it has no interpreter yet"  # why a node is out of service that one is to be made for
+
 
 class Node(models.Model):
     """A host, its pinned key and what is on it. `host_key` is empty until a person has confirmed it.
@@ -32,7 +34,14 @@ class Node(models.Model):
     user = models.CharField(max_length=32, validators=[login])
     identity = models.ForeignKey(Identity, on_delete=models.PROTECT, related_name="nodes")
     host_key = models.TextField(blank=True, editable=False, help_text="Pinned public host key, OpenSSH format.")
-    python = models.CharField(max_length=500, validators=[absolute], help_text="Absolute path of the interpreter.")
+    python = models.CharField(
+        max_length=500,
+        blank=True,
+        validators=[absolute],
+        help_text="Absolute path of the interpreter; empty: one is made, and the node waits out of service till then.",
+    )
+    pythons = models.JSONField(default=list, blank=True, editable=False, help_text="Interpreters found on it.")
+    pythons_at = models.DateTimeField(null=True, blank=True, editable=False)
     scratch = models.CharField(max_length=500, validators=[absolute], help_text="Absolute path of the scratch folder.")
     processes = models.PositiveSmallIntegerField(
         default=1, validators=[MinValueValidator(1), MaxValueValidator(64)], help_text="Ranks: one per GPU."

@@ -3,6 +3,7 @@
 from .add import add, confirm
 from .edit import edit
 from .identities import delete_identity, identities, next_key, paste, replace_key
+from .making import interpreter, look_for_pythons, make_interpreter, stop_making
 from .node import node, now
 from .nodes import check, nodes, some_cards
 from .repin import repin
@@ -16,6 +17,9 @@ __all__ = [
     "delete_identity",
     "edit",
     "identities",
+    "interpreter",
+    "look_for_pythons",
+    "make_interpreter",
     "next_key",
     "node",
     "nodes",
@@ -26,4 +30,5 @@ __all__ = [
     "replace_key",
     "service",
     "some_cards",
+    "stop_making",
 ]

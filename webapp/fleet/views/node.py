@@ -14,6 +14,7 @@ from webapp.runs.models import Placement
 from .. import holders
 from ..cards import cards
 from ..models import Node
+from . import making
 
 SHOWN = 30  # rows of each history
 
@@ -37,8 +38,7 @@ def _node(**key: Any) -> Node:
 
 def context(found: Node) -> dict[str, Any]:
     placements = Placement.objects.filter(node=found).select_related("attempt__run").order_by("-attempt_id")
-    return {
-        "node": found,
+    return making.context(found) | {
         "card": cards([found])[0],
         "jobs": holders.jobs(found),
         "behind": found.behind.filter(removed_at=None),
