@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -215,34 +214,39 @@ async def test_a_cut_ends_all_callers_and_the_next_connects_anew(server: OpenSsh
         os.kill(pid, 9)
 
 
-async def test_a_node_that_refuses_is_left_alone_for_a_while(sshd: Sshd) -> None:
-    now = [100.0]
-    pool = Pool(clock=lambda: now[0], jitter=lambda: 0.5)
-    there = replace(endpoint(sshd), private_key=make_identity().private)
+async def test_a_node_that_does_not_answer_is_left_alone_for_a_while(sshd: Sshd) -> None:
+    now, tries = [100.0], []
+    pool, there = Pool(clock=lambda: now[0], jitter=lambda: 0.5), endpoint(sshd)
+    sshd.stop()
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tries.append(now[0])
+        writer.close()
 
     async def refused() -> str:
-        with pytest.raises(AuthenticationFailed) as caught:
+        with pytest.raises(Unreachable) as caught:
             await say(there, pool, "in")
         return str(caught.value)
 
-    first = await asyncio.gather(*(refused() for _ in range(5)))
-    assert {*first, await refused()} == {first[0]}
-    assert len(sshd.connections) == 1
-    now[0] += 1.01
-    await refused()
-    now[0] += 1.01
-    await refused()
-    assert len(sshd.connections) == 2  # the second pause is longer
+    async with await asyncio.start_server(hang_up, there.address, there.port, reuse_address=True):
+        first = await asyncio.gather(*(refused() for _ in range(5)))
+        assert {*first, await refused()} == {first[0]}
+        for _ in range(2):
+            now[0] += 1.01
+            await refused()
+    assert sorted(set(tries)) == [100.0, 101.01]  # the second pause is longer
     now[0] += 1
-    sshd.accepted = there_public(there)
+    sshd.start()
     assert await say(there, pool, "in") == "in"
     pool.close()
 
 
-def there_public(there: Endpoint) -> str:
-    import asyncssh
-
-    return asyncssh.import_private_key(there.private_key).export_public_key().decode()
+async def test_a_node_that_refuses_a_key_has_answered_and_is_tried_again_at_once(sshd: Sshd, pool: Pool) -> None:
+    sshd.accepted = make_identity().public
+    with pytest.raises(AuthenticationFailed):
+        await say(endpoint(sshd), pool, "in")
+    sshd.accepted = IDENTITY.public
+    assert await say(endpoint(sshd), pool, "in") == "in"
 
 
 def test_pauses_grow_to_their_longest_and_are_forgotten() -> None:

@@ -20,7 +20,7 @@ from django.contrib.auth.models import User
 from tests.sshd import Sshd
 from webapp.datasets.models import Dataset, Version
 from webapp.fleet.models import Cluster, Identity, Node
-from webapp.fleet.ssh import make_identity
+from webapp.fleet.ssh import make_identity, pool
 from webapp.runs import actions
 from webapp.runs.models import Event, ModelSource, Placement, Run, Stream
 from workers import advance
@@ -49,6 +49,9 @@ class World:
     hosts: list[Sshd] = field(default_factory=list)
 
     def build(self, count: int = 2) -> World:
+        # One that is back is asked at once: no pauses between tries to connect.
+        self.connections = pool.Pool(clock=lambda: time.monotonic() * 1e6)
+        self.own_connections, pool._current = pool._current, self.connections
         pair = make_identity()
         self.identity = Identity(name="key", public_key=pair.public)
         self.identity.private_key = pair.private
@@ -124,6 +127,8 @@ class World:
         for pid in self.supervisors():  # of a test that failed
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        pool._current = self.own_connections
+        self.connections.close()
         for host in self.hosts:
             host.finish()
 

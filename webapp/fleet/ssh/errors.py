@@ -31,12 +31,39 @@ class SshError(RuntimeError):
         other.__dict__.update(self.__dict__)
         return other
 
+    def on_the_way(self, node: str) -> Self:
+        """Return what this error of a jump host means for a `node` behind it."""
+        other = self.again()
+        other.node, other.why = node, f"jump host {self.node}: {self.why}"
+        other.args = (f"{other.node}: {other.why}. {other.fix}",)
+        return other
+
 
 class Unreachable(SshError):
     """No connection, or the one there was has gone."""
 
-    def __init__(self, node: str, why: str):
-        super().__init__(node, why, "Check that the host is up, and its address, port and firewall.")
+    def __init__(
+        self, node: str, why: str, fix: str = "Check that the host is up, and its address, port and firewall."
+    ):
+        super().__init__(node, why, fix)
+
+
+class AgentFailed(Unreachable):
+    """The SSH agent that holds the identity's key is away, or does not hold it now."""
+
+    field = "identity"
+
+
+class JumpCircle(SshError):
+    """The way to a node leads through a host twice. `hops`: names, the node's own first."""
+
+    reason = Reason.CONFIGURATION
+    field = "jump"
+
+    def __init__(self, node: str, hops: list[str]):
+        super().__init__(
+            node, f"its way is a circle: {', '.join(hops)}", "Give one of them another jump host, or none."
+        )
 
 
 class HostKeyNotPinned(SshError):

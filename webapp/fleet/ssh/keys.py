@@ -47,16 +47,17 @@ def fingerprint(public_key: str) -> str:
     return asyncssh.import_public_key(public_key).get_fingerprint() if public_key.strip() else ""
 
 
-async def host_key(address: str, port: int = 22, *, like: str = "") -> str:
-    """Return the public key that a host shows, unverified: for a person to compare. Raises Unreachable.
+async def shown_key(address: str, port: int, like: str = "", tunnel: asyncssh.SSHClientConnection = ()) -> str:
+    """Return the public key that a host shows, unverified. Raises Unreachable.
 
-    `like`: a public key; only one of its type will do.
+    `like`: a public key; only one of its type will do. `tunnel`: the connection that it is reached through.
     """
     algorithms = asyncssh.import_public_key(like).sig_algorithms if like else ()
     try:
         key = await asyncssh.get_server_host_key(
-            address, port, config=None, server_host_key_algs=[name.decode() for name in algorithms] or ()
-        )
+            address, port, tunnel=tunnel, config=None,
+            server_host_key_algs=[name.decode() for name in algorithms] or (),
+        )  # fmt: skip
     except (OSError, asyncssh.Error) as error:
         raise Unreachable(f"{address} port {port}", str(error) or type(error).__name__) from error
     if key is None:

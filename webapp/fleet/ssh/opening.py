@@ -1,18 +1,20 @@
-"""Open a connection: only the pinned key is trusted, only the node's identity is offered.
+"""Open a connection: at each hop only the pinned key is trusted, and only the node's identity is offered.
 
-No password, no ssh_config.
+No password, no ssh_config; an SSH agent is asked where it holds that identity's key, and for no other.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import asyncssh
 
+from .agent import key_of_agent
 from .endpoint import Endpoint
 from .errors import AuthenticationFailed, HostKeyChanged, HostKeyNotPinned, Unreachable
-from .keys import fingerprint, host_key
+from .keys import fingerprint, shown_key
 
 CONNECT_SECONDS = 10
 LOGIN_SECONDS = 20
@@ -36,47 +38,83 @@ class Client(asyncssh.SSHClient):
         self.gone.set()
 
 
-async def open_connection(endpoint: Endpoint) -> tuple[asyncssh.SSHClientConnection, asyncio.Event]:
-    """Return a new connection, and the event that it has gone.
+async def open_connection(
+    endpoint: Endpoint, gate: asyncssh.SSHClientConnection | None = None
+) -> tuple[asyncssh.SSHClientConnection, asyncio.Event]:
+    """Return a new connection, and the event that it has gone. `gate`: the one to its jump host.
 
-    Raises HostKeyNotPinned, HostKeyChanged, AuthenticationFailed, Unreachable.
+    Raises HostKeyNotPinned, HostKeyChanged, AuthenticationFailed, AgentFailed, Unreachable.
     """
     if not endpoint.host_key:
         raise HostKeyNotPinned(endpoint.name)
     client = Client()
     try:
-        return await _connect(endpoint, client), client.gone
+        async with _key(endpoint) as key:
+            return await _connect(endpoint, client, key, gate), client.gone
     except asyncssh.HostKeyNotVerifiable as error:
         raise HostKeyChanged(endpoint.name, fingerprint(endpoint.host_key), client.shown) from error
     except asyncssh.PermissionDenied as error:
-        key = asyncssh.import_private_key(endpoint.private_key).get_fingerprint()
-        raise AuthenticationFailed(endpoint.name, endpoint.user, key) from error
+        raise AuthenticationFailed(endpoint.name, endpoint.user, _fingerprint(endpoint)) from error
+    except asyncssh.ChannelOpenError as error:
+        raise _not_let_through(endpoint, error) from error
     except (OSError, asyncssh.Error) as error:
-        await _refuse_another_type(endpoint, error)
-        where = f"{endpoint.address} port {endpoint.port}"
+        await _refuse_another_type(endpoint, error, gate)
         why = str(error) or f"no answer within {CONNECT_SECONDS} s"
-        raise Unreachable(endpoint.name, f"no connection to {where} ({why})") from error
+        raise Unreachable(endpoint.name, f"no connection to {endpoint.where}{_through(endpoint)} ({why})") from error
 
 
-async def _connect(endpoint: Endpoint, client: Client) -> asyncssh.SSHClientConnection:
+@asynccontextmanager
+async def _key(endpoint: Endpoint) -> AsyncIterator[asyncssh.SSHKey | asyncssh.SSHKeyPair]:
+    if endpoint.private_key:
+        yield asyncssh.import_private_key(endpoint.private_key)
+    else:
+        async with key_of_agent(endpoint.name, endpoint.public_key) as key:
+            yield key
+
+
+def _fingerprint(endpoint: Endpoint) -> str:
+    if not endpoint.private_key:
+        return fingerprint(endpoint.public_key)
+    return str(asyncssh.import_private_key(endpoint.private_key).get_fingerprint())
+
+
+def _through(endpoint: Endpoint) -> str:
+    return f" through {endpoint.jump.name}" if endpoint.jump else ""
+
+
+def _not_let_through(endpoint: Endpoint, error: asyncssh.ChannelOpenError) -> Unreachable:
+    gate = endpoint.jump.name if endpoint.jump else "its jump host"
+    return Unreachable(
+        endpoint.name,
+        f"jump host {gate} opens no connection to {endpoint.where} ({error.reason or error})",
+        f"Check that the host is up, its address as {gate} reaches it, and AllowTcpForwarding in {gate}'s sshd_config.",
+    )
+
+
+async def _connect(
+    endpoint: Endpoint,
+    client: Client,
+    key: asyncssh.SSHKey | asyncssh.SSHKeyPair,
+    gate: asyncssh.SSHClientConnection | None,
+) -> asyncssh.SSHClientConnection:
     pinned = asyncssh.import_public_key(endpoint.host_key)
     return await asyncssh.connect(
         endpoint.address, endpoint.port, username=endpoint.user, client_factory=lambda: client, config=None,
-        known_hosts=([pinned], [], []), client_keys=[asyncssh.import_private_key(endpoint.private_key)],
+        tunnel=gate or (), known_hosts=([pinned], [], []), client_keys=[key],
         agent_path=None, password=None, preferred_auth="publickey", gss_host=None,
         connect_timeout=CONNECT_SECONDS, login_timeout=LOGIN_SECONDS, encryption_algs=CIPHERS,
         keepalive_interval=KEEPALIVE[0], keepalive_count_max=KEEPALIVE[1],
     )  # fmt: skip
 
 
-async def _refuse_another_type(endpoint: Endpoint, error: Exception) -> None:
+async def _refuse_another_type(endpoint: Endpoint, error: Exception, gate: asyncssh.SSHClientConnection | None) -> None:
     """Raise HostKeyChanged where the host has no key of the pinned type: the key exchange fails, without saying so."""
     if not isinstance(error, (asyncssh.KeyExchangeFailed, asyncssh.ConnectionLost)):
         return
     shown = ""
     with suppress(Unreachable):
-        shown = await host_key(endpoint.address, endpoint.port)
-        await host_key(endpoint.address, endpoint.port, like=endpoint.host_key)
+        shown = await shown_key(endpoint.address, endpoint.port, tunnel=gate or ())
+        await shown_key(endpoint.address, endpoint.port, endpoint.host_key, gate or ())
         return
     if shown:
         raise HostKeyChanged(endpoint.name, fingerprint(endpoint.host_key), fingerprint(shown)) from error

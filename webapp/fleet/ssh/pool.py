@@ -13,9 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from .background import Background
 from .endpoint import Endpoint
 from .lease import Lease
-from .opening import open_connection
 from .pauses import Pauses
-from .shared import Shared
 from .way import Way
 
 IDLE_SECONDS = 60.0
@@ -55,11 +53,9 @@ class Pool:
         for old in [key for key, way in self._ways.items() if way.is_forgotten]:
             del self._ways[old]
         if endpoint not in self._ways:
-            self._ways[endpoint] = Way(endpoint, self._open, Pauses(self._clock, self._jitter))
+            pauses = Pauses(self._clock, self._jitter)
+            self._ways[endpoint] = Way(endpoint, pauses, lambda jump: self._way(jump).connection(), self._idle)
         return self._ways[endpoint]
-
-    async def _open(self, endpoint: Endpoint) -> Shared:
-        return Shared(*await open_connection(endpoint), self._idle)
 
     def close(self) -> None:
         """End all connections, and the thread. Nothing can be asked of it any more."""

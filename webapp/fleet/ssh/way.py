@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
 from .endpoint import Endpoint
-from .errors import SshError, Unreachable
+from .errors import AgentFailed, SshError, Unreachable
+from .opening import open_connection
 from .pauses import Pauses
 from .shared import Crowded, Shared
 
@@ -17,8 +18,11 @@ T = TypeVar("T")
 class Way:
     """Lives on the background's loop. There is one connection, and others only where that has no room."""
 
-    def __init__(self, endpoint: Endpoint, open: Callable[[Endpoint], Awaitable[Shared]], pauses: Pauses):
-        self.endpoint, self._open, self._pauses = endpoint, open, pauses
+    def __init__(
+        self, endpoint: Endpoint, pauses: Pauses, through: Callable[[Endpoint], Awaitable[Shared]], idle: float
+    ):
+        """`through` returns the connection to a jump host; `idle`: see Shared."""
+        self.endpoint, self._pauses, self._through, self._idle = endpoint, pauses, through, idle
         self.connections: list[Shared] = []
         self._opening: asyncio.Task[Shared] | None = None
         self._watching: set[asyncio.Task[None]] = set()
@@ -65,20 +69,46 @@ class Way:
             raise error.again() from error
 
     async def _new(self) -> Shared:
+        gate: Shared | None = None
         try:
-            shared = await self._open(self.endpoint)
-        except SshError as error:
-            self._pauses.failed(error)
+            gate = await self._gate()
+            shared = await self._open(gate)
+        except BaseException:
+            if gate is not None:
+                gate.leave()
             raise
         finally:
             self._opening = None
-        self._pauses.succeeded()
         self.connections.append(shared)
-        watching = asyncio.create_task(self._until_gone(shared))
+        watching = asyncio.create_task(self._until_gone(shared, gate))
         self._watching.add(watching)  # kept, or it may be collected half-way
         watching.add_done_callback(self._watching.discard)
         return shared
 
-    async def _until_gone(self, shared: Shared) -> None:
+    async def _gate(self) -> Shared | None:
+        """Return the connection to the jump host, entered; what it raises is its failure and no reason to pause."""
+        if self.endpoint.jump is None:
+            return None
+        try:
+            gate = await self._through(self.endpoint.jump)
+        except SshError as error:
+            raise error.on_the_way(self.endpoint.name) from error
+        gate.enter()
+        return gate
+
+    async def _open(self, gate: Shared | None) -> Shared:
+        try:
+            opened = await open_connection(self.endpoint, gate.connection if gate else None)
+        except AgentFailed:  # not the node's failure
+            raise
+        except Unreachable as error:  # one that refuses a key has answered: who mends that tries again at once
+            self._pauses.failed(error)
+            raise
+        self._pauses.succeeded()
+        return Shared(*opened, self._idle)
+
+    async def _until_gone(self, shared: Shared, gate: Shared | None) -> None:
         await shared.gone.wait()
         self.connections.remove(shared)
+        if gate is not None:
+            gate.leave()
