@@ -13,6 +13,8 @@ from training.spec.lint import Refused
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Checkpoint, Export, Run
+from webapp.runs.queue.board import slots
+from webapp.runs.queue.wish import Wish
 from webapp.runs.states import RunState
 
 pytestmark = pytest.mark.django_db
@@ -161,5 +163,5 @@ def test_a_recipe_stored_before_a_field_was_known_still_parses(attempt: Attempt)
 
 def test_epochs_are_counted_in_steps(attempt: Attempt) -> None:  # noqa: F811
     ordered = replace(order(attempt.run), overrides={"optimisation": {"epochs": 2, "per_device_batch": 1}})
-    ranks = sum(slot.processes for slot in actions.slots(ordered.cluster))
+    ranks = sum(slot.processes for slot in slots(ordered.cluster, Wish()))
     assert actions.create(ordered, None).total_steps == 2 * -(-ordered.dataset.rows // ranks)

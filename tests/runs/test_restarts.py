@@ -15,8 +15,8 @@ from training.spec.lint import Refused
 from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
+from webapp.runs.queue.waiting import waiting
 from webapp.runs.states import RunState
-from webapp.runs.waiting import ahead_of
 
 pytestmark = pytest.mark.django_db
 
@@ -117,9 +117,13 @@ def test_a_run_that_rests_before_its_restart_lets_others_by(patient: Attempt) ->
     made = again(failed(patient))
     assert made is not None
     behind = order_another(patient.run)
-    assert list(ahead_of(behind)) == []
+    told = waiting(behind)
+    assert told is not None
+    assert (told.runs, told.text) == ((), "starts now: its nodes are free")
     Attempt.objects.filter(pk=made.pk).update(not_before=timezone.now() - timedelta(seconds=1))
-    assert list(ahead_of(behind)) == [patient.run]
+    told = waiting(behind)
+    assert told is not None
+    assert told.runs == (patient.run.pk,)
 
 
 def order_another(run: Run) -> Run:

@@ -18,6 +18,8 @@ from webapp.runs import actions
 from webapp.runs.form_fields import COMMON
 from webapp.runs.forms import RunForm
 from webapp.runs.models import Run
+from webapp.runs.queue.board import slots
+from webapp.runs.queue.wish import Wish
 from webapp.runs.recipe_fields import NOT_HERE, ONLY_WHEN, laid_over, specs, typed
 
 from .rows import HOSTILE, World
@@ -144,7 +146,7 @@ def test_the_panel_shows_the_files_that_would_be_put(page: Client, world: World,
     plans = plan_attempt(
         actions.check(order),
         actions.target_of(order),
-        actions.slots(world.cluster),
+        slots(world.cluster, Wish()),
         Launch(forecast.number, 1, 0, "CODE-HASH"),
     )
     assert [dict(node.files) for node in forecast.files.nodes] == [dict(plan.files) for plan in plans]

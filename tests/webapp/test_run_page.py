@@ -13,7 +13,7 @@ from training.spec.faults import Reason
 from webapp.fleet.models import Claim
 from webapp.runs import actions, proof
 from webapp.runs.models import Export
-from webapp.runs.page import PARTS, waits_for
+from webapp.runs.page import PARTS
 from webapp.runs.states import RunState
 
 from .rows import HOSTILE, World
@@ -60,13 +60,15 @@ def test_a_queued_run_names_what_it_waits_for(page: Client, world: World) -> Non
     actions.launch(ahead, world.user.username)
     waiting = world.draft("waiting")
     actions.launch(waiting, world.user.username)
-    assert waits_for(ahead) == []
-    assert waits_for(waiting) == [ahead]
+    text = page.get(f"/runs/{waiting.pk}/").content.decode()
+    assert "Number 2 of 2 in the queue of pair." in text
+    kept = f"alpha kept for run {ahead.pk}, beta kept for run {ahead.pk}"
+    assert f"It waits for all ranks of 2 nodes: {kept}." in text
     world.started(ahead)
     Claim.objects.create(node=world.nodes[0], attempt=ahead.attempt)
-    assert waits_for(waiting) == [ahead]
     text = page.get(f"/runs/{waiting.pk}/").content.decode()
-    assert f'<a href="/runs/{ahead.pk}/">run #{ahead.pk}</a> is running.' in text
+    assert f"waits for all ranks of 2 nodes: alpha held by run {ahead.pk} (0 s)." in text
+    assert f'<a href="/runs/{ahead.pk}/">Run #{ahead.pk}</a>' in text
     assert "waits-for" not in page.get(f"/runs/{ahead.pk}/").content.decode()
 
 

@@ -93,3 +93,11 @@ def test_a_blocked_direction_is_told_at_both_ends() -> None:
     found = ports.findings(answers)
     assert found["a"].text == found["b"].text == "no connection from a to b (timed out)"
     assert found["c"].text == "both ways: a 0.3 ms, b 0.4 ms"
+
+
+def test_a_gpu_that_another_run_has_does_not_hinder_one_beside_it() -> None:
+    gpus = [gpu(30 * GB), gpu() | {"index": 1}]
+    facts = {"gpus": gpus, "gpu_processes": [{"gpu": 0, "pid": 41, "memory": 30 * GB}]}
+    beside = replace(MEMBER, slot=replace(SLOT, gpus=(1,)))
+    assert alone.idle(alone._seen(beside, facts)).state == "ok"
+    assert alone.idle(alone._seen(MEMBER, facts)).state == "problem"

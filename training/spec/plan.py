@@ -21,7 +21,10 @@ from .recipe import Recipe
 
 @dataclass(frozen=True)
 class NodeSlot:
-    """One node's place in a launch. `processes` is the number of ranks there: its GPUs, or chosen on CPU."""
+    """One node's place in a launch. `processes` is the number of ranks there: its GPUs, or chosen on CPU.
+
+    `gpus`: the indices of those of its GPUs that the launch may see; empty: all.
+    """
 
     name: str
     address: str
@@ -30,6 +33,7 @@ class NodeSlot:
     processes: int
     accelerator: bool
     interface: str = ""
+    gpus: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -183,13 +187,20 @@ def start_argv(node: NodeSlot, release: str, folder: JobFolder) -> tuple[str, ..
 
 
 def rank_env(node: NodeSlot, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the ranks: ours first, then the person's."""
+    """Return the environment of the ranks: ours first, then the person's, then the GPUs that are the launch's own."""
     own = {"TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
     if not node.accelerator:
         own |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     if node.interface:
         own |= {"GLOO_SOCKET_IFNAME": node.interface, "NCCL_SOCKET_IFNAME": node.interface}
-    return own | dict(env)
+    return own | dict(env) | visible_gpus(node)
+
+
+def visible_gpus(node: NodeSlot) -> dict[str, str]:
+    """Return what hides the GPUs of other runs; CUDA counts them as NVML does then, by their place on the bus."""
+    if not (node.accelerator and node.gpus):
+        return {}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, node.gpus))}
 
 
 def accelerate_yaml(recipe: Recipe, nodes: Sequence[NodeSlot], rank: int, port: int) -> str:

@@ -64,5 +64,5 @@ def list_clusters(request: HttpRequest) -> Page[ClusterOut]:
 @router.get("/nodes/{int:node_id}", response=NodeOut, operation_id="read_node")
 def read_node(request: HttpRequest, node_id: int) -> NodeOut:
     """Read a node: readiness, what its last check found, which run holds it."""
-    rows = Node.objects.select_related("cluster", "claim__attempt")
+    rows = Node.objects.select_related("cluster").prefetch_related("claims__attempt")
     return NodeOut.of(by_id(rows, node_id, "node"))

@@ -8,11 +8,12 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema
 from ninja.responses import Status
-from pydantic import ConfigDict
+from pydantic import ConfigDict, StrictInt, StrictStr
 
 from webapp.fleet.models import Cluster
 from webapp.runs import actions, series
 from webapp.runs.models import Event, ModelSource, Run
+from webapp.runs.queue.wish import FIELDS, Wish
 from webapp.runs.states import RunState
 
 from .finders import Ref, actor_of, named, run_of, user_of, version_named
@@ -36,6 +37,11 @@ class NewRun(Schema):
     model: Ref
     dataset: Ref
     cluster: Ref
+    nodes: StrictInt | None = Field(None, description="How many nodes; null: all in service, or all of `on_nodes`.")
+    gpus_per_node: StrictInt | None = Field(None, description="Null: all of each. Without GPUs a node counts ranks.")
+    labels: list[StrictStr] = Field(default_factory=list, description="Which a node must all have.")
+    on_nodes: list[StrictStr] = Field(default_factory=list, description="Names of nodes; empty: any of the cluster.")
+    priority: StrictInt = Field(0, description="Higher goes first, -100 to 100; only staff may give more than 0.")
     launch: bool = Field(False, description="Queue it now; without it the run stays a draft.")
 
 
@@ -61,6 +67,8 @@ def _make(request: HttpRequest, body: NewRun) -> Run:
         model=named(ModelSource.objects.all(), body.model, "model"),
         dataset=version_named(body.dataset),
         cluster=named(Cluster.objects.all(), body.cluster, "cluster"),
+        wish=Wish.of({name: getattr(body, name) for name in FIELDS}),
+        priority=body.priority,
     )
     run = actions.create(order, user_of(request))
     if body.launch:

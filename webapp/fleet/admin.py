@@ -116,7 +116,7 @@ class NodeChangeAdmin(FactsAdmin):
 
 @admin.register(Claim)
 class ClaimAdmin(FactsAdmin):
-    list_display = ["node", "attempt", "since"]
+    list_display = ["node", "gpu", "attempt", "since"]
     list_filter = ["node__cluster"]
     search_fields = ["node__name", "=attempt__run__id"]
     list_select_related = ["node", "attempt"]

@@ -12,9 +12,9 @@ from .models import Claim, Node
 
 
 def claims(nodes: Iterable[Node]) -> dict[int, list[Claim]]:
-    """Return by node id who holds it."""
+    """Return by node id who holds its GPUs, one run after the other."""
     found: dict[int, list[Claim]] = defaultdict(list)
-    for claim in Claim.objects.filter(node__in=list(nodes)).select_related("attempt__run").order_by("since"):
+    for claim in Claim.objects.filter(node__in=list(nodes)).select_related("attempt__run").order_by("attempt", "gpu"):
         found[claim.node_id].append(claim)
     return found
 

@@ -20,8 +20,8 @@ def in_use(node: Node) -> list[Problem]:
 
 
 def _in_use(node: Node) -> Iterator[tuple[str, str]]:
-    for claim in holders.claims([node])[node.pk]:
-        yield f"run #{claim.attempt.run_id} {claim.attempt.run.name} holds it", WAIT
+    for run in dict.fromkeys(claim.attempt.run for claim in holders.claims([node])[node.pk]):
+        yield f"run #{run.pk} {run.name} holds it", WAIT
     for job in holders.jobs(node):
         yield f"{job} is {job.state} there", WAIT
     for delivery in Delivery.objects.filter(to_node=node).exclude(state__in=Delivery.STATES.ended):

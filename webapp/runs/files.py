@@ -12,10 +12,11 @@ from training.spec.recipe import Recipe
 
 from . import actions, rank_env
 from .models import Run
+from .queue.board import slots
 
 # What the workers settle at launch; until then the page shows these.
 PORT_LATER, RELEASE_LATER = 0, "CODE-HASH"
-OURS = {"TOKENIZERS_PARALLELISM", "PYTHONUNBUFFERED", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
+OURS = {"TOKENIZERS_PARALLELISM", "PYTHONUNBUFFERED", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
         "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "HF_HUB_OFFLINE"}  # fmt: skip
 
 
@@ -44,12 +45,15 @@ def launch_files(run: Run) -> LaunchFiles:
     """Return what the newest attempt was launched with, or what a launch now would use."""
     attempt = run.attempt
     placed = [p.node_slot() for p in attempt.placements.order_by("rank")] if attempt else []
-    slots = placed or actions.slots(run.cluster)
+    try:
+        wanted = placed or slots(run.cluster, run.wished())
+    except Refused as refused:
+        return LaunchFiles(problems=refused.problems)
     from_step = attempt.resume_from if attempt else None
     return planned(
         run.parsed_recipe(),
         actions.target_of(run),
-        slots,
+        wanted,
         run=run.pk,
         attempt=attempt.number if attempt else 1,
         port=attempt.port if attempt else PORT_LATER,

@@ -7,10 +7,11 @@ training.spec says what is wrong with them, field by field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from django.http import QueryDict
@@ -23,9 +24,13 @@ from webapp.fleet.models import Cluster
 
 from .actions import Order
 from .models import ModelSource, Run
+from .queue.wish import FIELDS, Wish, shown
+from .queue.wish import typed as wish_typed
 from .recipe_fields import Spec, laid_over, specs, typed
 
 FORM, YAML = "form", "yaml"
+T = TypeVar("T")
+ASKED = (*FIELDS, "priority")
 
 
 @dataclass
@@ -37,6 +42,11 @@ class RunForm:
     model: str = ""
     dataset: str = ""
     cluster: str = ""
+    nodes: str = ""
+    gpus_per_node: str = ""
+    labels: str = ""
+    on_nodes: str = ""
+    priority: str = ""
     source: str = ""
     at: str = FORM
     text: str = ""
@@ -45,7 +55,7 @@ class RunForm:
     @classmethod
     def of(cls, post: Mapping[str, str]) -> RunForm:
         form = cls()
-        for key in ("name", "preset", "model", "dataset", "cluster", "source"):
+        for key in ("name", "preset", "model", "dataset", "cluster", "source", *ASKED):
             setattr(form, key, str(post.get(key, "")))
         form.at = YAML if post.get("editor") == YAML else FORM
         form.text = str(post.get("yaml", "")).replace("\r\n", "\n")
@@ -70,9 +80,16 @@ class RunForm:
             dataset=str(run.dataset_id),
             cluster=str(run.cluster_id),
             source=str(run.pk),
+            priority=str(min(run.priority, 0) or ""),
         )
+        vars(form).update(shown(run.wished()))
         form.fill(run.recipe)
         return form
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Where it would like to train, and how soon, as typed."""
+        return {name: getattr(self, name) for name in ASKED}
 
     def fill(self, recipe: dict[str, Any]) -> None:
         """Show `recipe` in both editors."""
@@ -98,6 +115,8 @@ class RunForm:
         model = _chosen(ModelSource, self.model, "model", "Choose a model, or add one.", problems)
         dataset = _chosen(Version, self.dataset, "dataset", "Choose a data set, or upload one.", problems)
         cluster = _chosen(Cluster, self.cluster, "cluster", "Choose a cluster, or add nodes.", problems)
+        wish = _kept(problems, lambda: wish_typed(self.asked)) or Wish()
+        priority = _kept(problems, self._priority) or 0
         recipe: dict[str, Any] = {}
         try:
             presets.load(self.preset)
@@ -106,7 +125,22 @@ class RunForm:
             problems += refused.problems
         if problems:
             raise Refused(problems)
-        return Order(self.name, self.preset, recipe, model, dataset, cluster)
+        return Order(self.name, self.preset, recipe, model, dataset, cluster, wish, priority)
+
+    def _priority(self) -> int:
+        text = self.priority.strip() or "0"
+        if not re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
+            raise Refused([Problem("priority", f"{text[:30]!r} is no whole number", "Leave it empty for 0.")])
+        return int(text)
+
+
+def _kept(problems: list[Problem], make: Callable[[], T]) -> T | None:
+    """Return what `make` makes; None where it refuses, with its problems added."""
+    try:
+        return make()
+    except Refused as refused:
+        problems += refused.problems
+        return None
 
 
 def posted(post: Mapping[str, str], spec: Spec) -> str:

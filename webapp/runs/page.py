@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 
 from training.spec.events import Kind
@@ -23,11 +22,11 @@ from .failure import failure
 from .files import launch_files
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
+from .queue.waiting import waiting
 from .shelf import acts as shelf_acts
 from .shelf import moves, room, rows
 from .shelf.fates import kept
 from .states import ON_NODES, RunState
-from .waiting import ahead_of
 
 LOG_LINES = 400
 LOG_EVENTS = 200
@@ -45,7 +44,7 @@ def header(run: Run) -> Context:
         "warning": _newest(attempt, Kind.WARNING),
         "unreachable": attempt.placements.exclude(unreachable_since=None).select_related("node") if attempt else [],
         "attempt": attempt,
-        "waits_for": waits_for(run),
+        "waiting": waiting(run),
         "restart": _restart(run, attempt),
     }
 
@@ -63,16 +62,6 @@ def _restart(run: Run, attempt: Attempt | None) -> Context | None:
         "at": attempt.not_before,
         "why": failed.cause if failed else "",
     }
-
-
-def waits_for(run: Run) -> list[Run]:
-    """Return the runs that a queued one waits for: which hold nodes of its cluster, or were queued before it."""
-    if run.state != RunState.QUEUED:
-        return []
-    holders = Run.objects.filter(attempts__claims__node__cluster=run.cluster_id)
-    return list(
-        Run.objects.filter(Q(pk__in=ahead_of(run).values("pk")) | Q(pk__in=holders.values("pk"))).order_by("pk")
-    )
 
 
 def losses(run: Run) -> tuple[Point | None, Point | None]:
@@ -157,7 +146,8 @@ def _node_memory(placement: Placement) -> NodeMemory | None:
     if sample is None or PROBLEM in sample.data:
         return None
     data = sample.data
-    if gpus := data.get("gpus"):
+    mine = placement.slot.get("gpus") or ()
+    if gpus := [gpu for gpu in data.get("gpus") or () if not mine or gpu["index"] in mine]:
         bars = [Bar(f"GPU {gpu['index']}", gpu.get("used") or 0, gpu.get("total") or 0) for gpu in gpus]
         return NodeMemory(placement.node.name, "GPU memory", bars, sample)
     bar = Bar("RAM", data.get("ram_used") or 0, data.get("ram_total") or 0)

@@ -85,4 +85,4 @@ def _apart(known: dict[int, list[Copy]]) -> Problem:
 def _first(run: Run) -> Node | None:
     """Any node has the base: the first that no run holds, else the first."""
     ready = run.cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name")
-    return ready.filter(claim=None).first() or ready.first()
+    return ready.filter(claims=None).first() or ready.first()

@@ -1,4 +1,4 @@
-"""queued: take all nodes of the cluster, or none."""
+"""queued: take the GPUs that the queue's rule gives to the run, all of them or none."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from django.utils import timezone
 from training.spec.faults import Reason
 from training.spec.lint import Refused
 from training.spec.plan import check_nodes
-from webapp.fleet.models import Claim, Node
+from webapp.fleet.models import Claim, Cluster, Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
+from webapp.runs.queue.board import board, slot_of
+from webapp.runs.queue.plan import Gpus, Placed
 from webapp.runs.states import RunState
-from webapp.runs.waiting import ahead_of
 from webapp.trials.queue import give_way
 
 from ..end.ending import End
@@ -21,28 +22,49 @@ WAIT_SECONDS = 10.0
 
 
 def claim(run: Run, attempt: Attempt) -> float:
-    """Move on with the nodes, or wait for whoever has them or was here first."""
+    """Move on with the GPUs, or wait for whoever has them or comes first."""
     if attempt.not_before and (left := (attempt.not_before - timezone.now()).total_seconds()) > 0:
         return left
-    nodes = list(run.cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name"))
-    try:
-        check_nodes(run.parsed_recipe(), [node.slot() for node in nodes])
-    except Refused as refused:
-        raise End(Reason.CONFIGURATION, str(refused)) from refused
-    if ahead_of(run).exists():
+    if _given(run) is None:  # most looks end here, and lock nothing
         return WAIT_SECONDS
     try:
         with transaction.atomic():
-            return _take(run, attempt, nodes)
-    except IntegrityError:
+            return _take(run, attempt)
+    except IntegrityError:  # a node that changed its cluster meanwhile
         return WAIT_SECONDS
 
 
-def _take(run: Run, attempt: Attempt, nodes: list[Node]) -> float:
-    Claim.objects.bulk_create([Claim(node=node, attempt=attempt) for node in nodes])
-    actions.place(attempt, nodes)
-    cause = f"took {', '.join(node.name for node in nodes)}"
+def _given(run: Run) -> dict[int, Gpus] | None:
+    """Return {node id: GPUs} that are the run's, in the order of its ranks; None while it has to wait."""
+    verdict = board(run.cluster_id).verdicts.get(run.pk)
+    return verdict.gpus if isinstance(verdict, Placed) else None
+
+
+def _take(run: Run, attempt: Attempt) -> float:
+    """One at a time in a cluster, so that each sees what the one before it took: so the rule is kept too."""
+    lifecycle.lock(run.pk)
+    run.refresh_from_db()
+    Cluster.objects.select_for_update().get(pk=run.cluster_id)
+    given = _given(run)
+    if given is None:
+        return WAIT_SECONDS
+    rows = Node.objects.in_bulk(given)
+    nodes = [rows[key] for key in given]
+    try:
+        check_nodes(run.parsed_recipe(), [slot_of(node, given[node.pk]) for node in nodes])
+    except Refused as refused:
+        raise End(Reason.CONFIGURATION, str(refused)) from refused
+    Claim.objects.bulk_create([Claim(node=n, gpu=gpu, attempt=attempt) for n in nodes for gpu in given[n.pk]])
+    actions.place(attempt, nodes, given)
+    cause = f"took {', '.join(_named(node, given[node.pk]) for node in nodes)}"
     if not lifecycle.move(run, RunState.PREPARING, actor="worker", cause=cause):
         transaction.set_rollback(True)
     give_way(nodes)
     return 0.0
+
+
+def _named(node: Node, gpus: Gpus) -> str:
+    if len(gpus) >= node.processes:
+        return node.name
+    what = "GPU" if node.accelerator else "rank"
+    return f"{what} {', '.join(map(str, gpus))} of {node.name}"

@@ -34,7 +34,7 @@ from ..group import Member
 from ..preflight import launch as preflight
 from ..preflight.launch import Passed
 from ..shards import Account, Tell
-from . import release
+from . import ports, release
 
 PORT_SECONDS = 30.0  # after so long a copy, the port that was free may be taken
 
@@ -69,11 +69,11 @@ def prepare(run: Run, attempt: Attempt) -> float:
     files = files_of(run.dataset.folder)
     needs = Needs(run.parsed_recipe(), course, run.model.location, run.dataset.digest, files, source, account(attempt))
     passed = async_to_sync(_on_nodes)(attempt, members, needs)
-    attempt.port = passed.port
+    if not ports.keep(attempt, passed.port):
+        return 0.0  # of two at once, the other was first: what is there already is not put again
     plans = _plans(run, attempt, passed.members, env)
     async_to_sync(put_plans)(passed.members, plans)
     with transaction.atomic():
-        attempt.save(update_fields=["port"])
         moved = lifecycle.move(run, RunState.STARTING, actor="worker", cause="every node is ready")
         if moved:
             _keep(attempt, plans)

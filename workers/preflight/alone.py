@@ -41,7 +41,7 @@ def _said(member: Member, facts: Mapping[str, Any]) -> Findings:
         "python": ok(f"{facts['python']}, {facts['executable']}"),
         "versions": ok(_versions(member, facts)),
         "gpus": _gpus(member, facts),
-        "idle": idle(facts),
+        "idle": idle(_seen(member, facts)),
         "driver": _driver(facts),
         "links": _links(facts),
         "memory": ok(f"{size(facts['ram_available'])} of {size(facts['ram_total'])} free"),
@@ -66,6 +66,15 @@ def _gpus(member: Member, facts: Mapping[str, Any]) -> Finding:
         return nothing("the node has none: it trains on its processors")
     kinds = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
     return ok(kinds if member.slot.accelerator else f"{kinds}; set to train without")
+
+
+def _seen(member: Member, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out the GPUs that the launch does not see: another run may train there."""
+    mine = member.slot.gpus
+    if not mine:
+        return facts
+    held = [process for process in facts.get("gpu_processes") or [] if process["gpu"] in mine]
+    return {"gpus": [gpu for gpu in facts["gpus"] if gpu["index"] in mine], "gpu_processes": held}
 
 
 def idle(facts: Mapping[str, Any]) -> Finding:

@@ -16,7 +16,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from training.spec.lint import Problem
-from webapp.fleet.models import Node
+from webapp.fleet.models import Claim, Node
 from webapp.fleet.ssh import Host, SshError, connect
 from webapp.preflights.checks import SLUGS
 from webapp.preflights.models import Preflight
@@ -50,9 +50,9 @@ def advance(preflight_id: int) -> None:
 
 
 def _make(row: Preflight) -> None:
-    nodes = Node.objects.filter(cells__preflight=row).distinct().select_related("identity", "claim__attempt")
+    nodes = Node.objects.filter(cells__preflight=row).distinct().select_related("identity")
     members = [member_of(node, rank) for rank, node in enumerate(nodes.order_by("name"))]
-    held = {node.name: f"run #{node.claim.attempt.run_id}" for node in nodes if hasattr(node, "claim")}
+    held = _held(nodes)
 
     async def put(node_id: int, findings: Findings) -> None:
         await sync_to_async(cells.fill)(row, node_id, findings)
@@ -65,6 +65,14 @@ def _make(row: Preflight) -> None:
         log.exception("preflight %s", row.pk)
         why = f"an unexpected error of the service: {type(error).__name__}: {error}"
         cells.close(row, Problem("preflight", why, "See the worker's log."))
+
+
+def _held(nodes: Iterable[Node]) -> dict[str, str]:
+    """Return {name: the runs that hold GPUs there}."""
+    found: dict[str, dict[int, str]] = {}
+    for claim in Claim.objects.filter(node__in=nodes).select_related("node", "attempt"):
+        found.setdefault(claim.node.name, {})[claim.attempt.run_id] = f"run #{claim.attempt.run_id}"
+    return {name: " and ".join(runs.values()) for name, runs in found.items()}
 
 
 async def examine(members: Sequence[Member], put: Put, held: Mapping[str, str]) -> str:
@@ -134,7 +142,7 @@ async def _asked(
 def _told(member: Member, facts: Answer, holder: str | None) -> Findings:
     found = alone.findings(member, facts) | {"model": NO_RUN}
     if holder and "versions" in facts:
-        found["idle"] = nothing(f"{holder} holds them")
+        found["idle"] = nothing(f"held by {holder}")
     if "versions" not in facts:
         found |= alone.without("the node has not said what it has", steps.BETWEEN)
     return found

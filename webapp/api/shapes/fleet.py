@@ -10,8 +10,19 @@ from ninja import Schema
 from webapp.fleet.models import Cluster, Node
 
 
+class HeldOut(Schema):
+    """A GPU that a run has; on a node without GPUs a rank."""
+
+    gpu: int
+    run: int
+    since: datetime
+
+
 class NodeOut(Schema):
-    """`ready`: in service, host key pinned, and the last check found no `problem`."""
+    """`ready`: in service, host key pinned, and the last check found no `problem`.
+
+    `held`: its GPUs that runs have; `held_by_run`: the first of these runs.
+    """
 
     id: int
     name: str
@@ -28,17 +39,19 @@ class NodeOut(Schema):
     facts: dict[str, Any]
     checked_at: datetime | None
     held_by_run: int | None
+    held: list[HeldOut]
 
     @classmethod
     def of(cls, node: Node) -> NodeOut:
         same = ("id", "name", "address", "port", "user", "processes", "accelerator", "in_service", "problem", "facts")
-        claim = getattr(node, "claim", None)
+        claims = list(node.claims.all())
         return cls(
             cluster=node.cluster.name,
             pinned=bool(node.host_key),
             ready=node.in_service and bool(node.host_key) and not node.problem and node.checked_at is not None,
             checked_at=node.checked_at,
-            held_by_run=claim.attempt.run_id if claim else None,
+            held_by_run=claims[0].attempt.run_id if claims else None,
+            held=[HeldOut(gpu=claim.gpu, run=claim.attempt.run_id, since=claim.since) for claim in claims],
             **{name: getattr(node, name) for name in same},
         )
 
@@ -52,7 +65,7 @@ class ClusterOut(Schema):
 
     @classmethod
     def of(cls, cluster: Cluster) -> ClusterOut:
-        nodes = cluster.nodes.filter(removed_at=None).select_related("cluster", "claim__attempt")
+        nodes = cluster.nodes.filter(removed_at=None).select_related("cluster").prefetch_related("claims__attempt")
         return cls(
             id=cluster.pk,
             name=cluster.name,

@@ -10,6 +10,7 @@ from ninja import Schema
 
 from webapp.runs import series
 from webapp.runs.models import Attempt, Checkpoint, Event, Export, Placement, Run, Transition
+from webapp.runs.queue.waiting import waiting
 
 from .checkpoints import CheckpointOut
 from .exports import ExportOut
@@ -57,14 +58,16 @@ class RunOut(Schema):
 
 
 class PlaceOut(Schema):
-    """An attempt on one node. `exit`: what the node's supervisor wrote last, null while it runs.
+    """An attempt on one node. `gpus`: those that it has there, empty: all; of a node without GPUs its ranks.
 
-    `proven_gone_at`: since when it is known that nothing of the attempt is left there; `proof`: what the node said last
-    of that, with `processes`, `gpus` (bytes `before` and `now`) and `seconds` from the request to stop.
+    `exit`: what the node's supervisor wrote last, null while it runs. `proven_gone_at`: since when it is known that
+    nothing of the attempt is left there; `proof`: what the node said last of that, with `processes`, `gpus` (bytes
+    `before` and `now`) and `seconds` from the request to stop.
     """
 
     rank: int
     node: str
+    gpus: list[int]
     started_at: datetime | None
     unreachable_since: datetime | None
     exit: dict[str, Any] | None
@@ -76,6 +79,7 @@ class PlaceOut(Schema):
         return cls(
             rank=place.rank,
             node=place.node.name,
+            gpus=list(place.slot.get("gpus") or ()),
             started_at=place.started_at,
             unreachable_since=place.unreachable_since,
             exit=place.exit,
@@ -127,11 +131,35 @@ class MoveOut(Schema):
         return cls(old=row.old, new=row.new, at=row.at, actor=row.actor, cause=row.cause)
 
 
+class WishOut(Schema):
+    """Where a run would like to train; null and empty: anywhere, all of it."""
+
+    nodes: int | None
+    gpus_per_node: int | None
+    labels: list[str]
+    on_nodes: list[str]
+
+
+class WaitingOut(Schema):
+    """What a queued run waits for. `place` 1 is next `of` those of its cluster; `runs` are in its way."""
+
+    place: int
+    of: int
+    text: str
+    runs: list[int]
+
+
 class RunDetail(RunOut):
-    """A run whole. `metrics`: the last value of each; one that is not finite is its name as a string."""
+    """A run whole. `metrics`: the last value of each; one that is not finite is its name as a string.
+
+    `waiting`: null where it isn't queued.
+    """
 
     recipe: dict[str, Any]
     cloned_from: int | None
+    wish: WishOut
+    priority: int
+    waiting: WaitingOut | None
     metrics: dict[str, Number]
     history: list[MoveOut]
     attempts: list[AttemptOut]
@@ -148,6 +176,9 @@ class RunDetail(RunOut):
         return cls(
             recipe=run.recipe,
             cloned_from=run.cloned_from_id,
+            wish=WishOut(**run.wished().as_json()),
+            priority=run.priority,
+            waiting=WaitingOut(**vars(waits)) if (waits := waiting(run)) else None,
             metrics=series.last_values(run),
             history=[MoveOut.of(row) for row in run.transitions.all()],
             attempts=[AttemptOut.of(row) for row in attempts],

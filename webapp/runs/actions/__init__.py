@@ -13,7 +13,7 @@ from .choice import newest_checkpoint, torn_ones
 from .end import How, stop
 from .exports import adapter_choices, export, go_on, is_retried, plan, retry, start
 from .jobs import cancel
-from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, slots, target_of
+from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, target_of
 
 __all__ = [
     "MAX_NAME",
@@ -42,7 +42,6 @@ __all__ = [
     "restart_delay",
     "resume",
     "retry",
-    "slots",
     "start",
     "stop",
     "target_of",

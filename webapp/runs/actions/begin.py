@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +12,12 @@ from django.utils import timezone
 from training.spec.faults import WORTH_RETRYING, Reason
 from training.spec.lint import Problem, Refused
 from webapp.dispatch import advance_run
+from webapp.fleet.models import Node
 
 from .. import lifecycle
 from ..models import Attempt, Checkpoint, Placement, Run
+from ..queue.board import slot_of
+from ..queue.plan import Gpus
 from ..states import RunState
 from .choice import check_resumable, newest_checkpoint, torn_ones
 
@@ -79,9 +82,10 @@ def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = Non
     return attempt
 
 
-def place(attempt: Attempt, nodes: Sequence[Any]) -> list[Placement]:
-    """Write down where `attempt` runs, as the nodes are now."""
+def place(attempt: Attempt, nodes: Sequence[Node], gpus: Mapping[int, Gpus] | None = None) -> list[Placement]:
+    """Write down where `attempt` runs, as the nodes are now. `gpus`: {node id: those it has there}; None: all."""
+    taken = {node.pk: slot_of(node, gpus[node.pk]) if gpus else node.slot() for node in nodes}
     return [
-        Placement.objects.create(attempt=attempt, node=node, rank=rank, slot=vars(node.slot()))
+        Placement.objects.create(attempt=attempt, node=node, rank=rank, slot=vars(taken[node.pk]))
         for rank, node in enumerate(nodes)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -11,19 +11,25 @@ from django.db import transaction
 from training.spec import presets
 from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused, parse_recipe
-from training.spec.plan import NodeSlot, Target, check_nodes, check_rows
+from training.spec.plan import Target, check_nodes, check_rows
 from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
 from webapp.fleet.models import Cluster
 
 from ..models import ModelSource, Run
+from ..queue.board import slots
+from ..queue.rank import priority_problems
+from ..queue.wish import Wish
 
 MAX_NAME = 200
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a person or a CI job asks for. `overrides` are nested recipe fields laid over the preset."""
+    """What a person or a CI job asks for. `overrides` are nested recipe fields laid over the preset.
+
+    `wish`: where it would like to train; `priority`: its place in the queue, from -100 to 100.
+    """
 
     name: str
     preset: str
@@ -31,6 +37,8 @@ class Order:
     model: ModelSource
     dataset: Version
     cluster: Cluster
+    wish: Wish = field(default_factory=Wish)
+    priority: int = 0
 
 
 def resolve(preset: str, overrides: dict[str, Any]) -> Recipe:
@@ -44,7 +52,7 @@ def check(order: Order) -> Recipe:
     recipe = None
     try:
         recipe = resolve(order.preset, order.overrides)
-        check_nodes(recipe, slots(order.cluster))
+        check_nodes(recipe, slots(order.cluster, order.wish))
         check_rows(recipe, test=order.dataset.test_rows > 0)
     except Refused as refused:
         problems += refused.problems
@@ -88,25 +96,22 @@ def _beside_problems(recipe: Recipe) -> list[Problem]:
     return [Problem(field, why, fix) for field, value in named.items() if value]
 
 
-def slots(cluster: Cluster) -> list[NodeSlot]:
-    """Return the launch slots of the cluster's nodes that are in service and whose host key is pinned."""
-    return [node.slot() for node in cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name")]
-
-
 def target_of(run_or_order: Run | Order) -> Target:
     model, version = run_or_order.model, run_or_order.dataset
     return Target(model.location, version.digest, model.revision, has_test=version.test_rows > 0)
 
 
-def planned_steps(recipe: Recipe, version: Version, cluster: Cluster) -> int:
+def planned_steps(recipe: Recipe, version: Version, cluster: Cluster, wish: Wish) -> int:
     """Return the steps of a run, with `epochs` as far as the rows tell; `started` brings the number that counts."""
-    return total_steps(recipe, rows=version.rows, ranks=sum(slot.processes for slot in slots(cluster)))
+    return total_steps(recipe, rows=version.rows, ranks=sum(slot.processes for slot in slots(cluster, wish)))
 
 
 @transaction.atomic
 def create(order: Order, owner: User | None, *, cloned_from: Run | None = None) -> Run:
     """Return a new draft."""
     recipe = check(order)
+    if problems := priority_problems(order.priority, owner):
+        raise Refused(problems)
     return Run.objects.create(
         name=order.name.strip(),
         owner=owner,
@@ -115,13 +120,18 @@ def create(order: Order, owner: User | None, *, cloned_from: Run | None = None) 
         model=order.model,
         dataset=order.dataset,
         cluster=order.cluster,
+        wish=order.wish.as_json(),
+        priority=order.priority,
         cloned_from=cloned_from,
-        total_steps=planned_steps(recipe, order.dataset, order.cluster),
+        total_steps=planned_steps(recipe, order.dataset, order.cluster, order.wish),
     )
 
 
 def clone(run: Run, owner: User | None, changes: dict[str, Any] | None = None, name: str = "") -> Run:
-    """Return a new draft with the same recipe but for `changes`."""
+    """Return a new draft with the same recipe but for `changes`; raised above the others its source alone was."""
     overrides = merge(run.recipe, changes or {})
-    order = Order(name or f"{run.name} (clone)"[:MAX_NAME], run.preset, overrides, run.model, run.dataset, run.cluster)
+    order = Order(
+        name or f"{run.name} (clone)"[:MAX_NAME], run.preset, overrides, run.model, run.dataset, run.cluster,
+        run.wished(), min(run.priority, 0),
+    )  # fmt: skip
     return create(order, owner, cloned_from=run)

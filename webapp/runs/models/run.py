@@ -13,6 +13,7 @@ from django.utils import timezone
 from training.spec.faults import Reason
 from training.spec.recipe import Recipe
 
+from ..queue.wish import Wish
 from ..states import ENDED, RESUMABLE, STOPPABLE, RunState
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Run(models.Model):
     model = models.ForeignKey("runs.ModelSource", on_delete=models.PROTECT, related_name="runs")
     dataset = models.ForeignKey("datasets.Version", on_delete=models.PROTECT, related_name="runs")
     cluster = models.ForeignKey("fleet.Cluster", on_delete=models.PROTECT, related_name="runs")
+    wish = models.JSONField(default=dict, blank=True, help_text="Nodes and GPUs it asks for; {}: all of the cluster.")
+    priority = models.SmallIntegerField(default=0, help_text="Its place in the queue: 100 comes first, -100 last.")
     cloned_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
 
     state = models.CharField(max_length=12, choices=RunState, default=RunState.DRAFT, db_index=True)
@@ -62,6 +65,9 @@ class Run(models.Model):
 
     def parsed_recipe(self) -> Recipe:
         return Recipe.model_validate(self.recipe)
+
+    def wished(self) -> Wish:
+        return Wish.of(self.wish)
 
     @property
     def has_ended(self) -> bool:

@@ -21,6 +21,8 @@ from training.spec.retention import judged
 from webapp.fleet.models import Cluster
 
 from ..models import Attempt, Checkpoint, ModelSource, Placement, Point, Run, Series
+from ..queue.board import slots
+from ..queue.wish import Wish
 from ..states import ON_NODES
 from .fates import seen_of
 from .places import SHARED, disk, places
@@ -106,11 +108,12 @@ def _free(attempt: Attempt, rank: int) -> int | None:
     return int(last.value) if last and last.value is not None else None
 
 
-def beforehand(model: ModelSource, recipe: Recipe, cluster: Cluster, steps: int) -> list[Room]:
+def beforehand(model: ModelSource, recipe: Recipe, cluster: Cluster, wish: Wish, steps: int) -> list[Room]:
     """Return the outlook of each node of a run that is yet to be made, from the nodes' last checks."""
-    nodes = list(cluster.nodes.filter(in_service=True).exclude(host_key="").order_by("name"))
+    wanted = slots(cluster, wish)
+    nodes = list(cluster.nodes.filter(name__in=[slot.name for slot in wanted]).order_by("name"))
     one = _one_disk([node.facts for node in nodes])
-    shares = _estimates(model, recipe, [node.slot() for node in nodes], shared=one)
+    shares = _estimates(model, recipe, wanted, shared=one)
     names, found = _names([node.name for node in nodes], one=one), []
     for name, node, share in zip(names, nodes, shares, strict=False):
         if (free := node.facts.get("disk_free")) is not None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..models import Checkpoint, Run
+from ..queue.board import seats_of
+from ..queue.plan import pool
 from ..states import RESUMABLE, RunState
 from .places import Place
 
@@ -29,9 +31,15 @@ class Stage:
 
     @cached_property
     def ready(self) -> dict[int, int]:
-        """{id of a node that a resume would run on: ranks there}"""
+        """{id of a node that is in service: ranks there}"""
         nodes = self.run.cluster.nodes.filter(in_service=True).exclude(host_key="")
         return dict(nodes.values_list("pk", "processes"))
+
+    @cached_property
+    def ranks(self) -> int:
+        """How many ranks a resume would have, as far as the nodes tell now."""
+        found = pool(self.run.wished(), seats_of(self.run.cluster_id))
+        return sum(found.share(seat) for seat in found.seats[: found.nodes])
 
     def uses(self, checkpoint: Checkpoint, places: list[Place]) -> list[Use]:
         if lacks := why_unusable(checkpoint):
@@ -49,7 +57,7 @@ class Stage:
         return Use(RESUME, True, "; ".join(filter(None, [self._ranks(checkpoint), self._when()])))
 
     def _ranks(self, checkpoint: Checkpoint) -> str:
-        now, then = sum(self.ready.values()), checkpoint.world_size
+        now, then = self.ranks, checkpoint.world_size
         if now == then:
             return f"on {now} rank{'s' if now != 1 else ''}, as it was saved"
         return f"on {now} rank{'s' if now != 1 else ''} in place of {then}: it is resharded, random numbers begin anew"

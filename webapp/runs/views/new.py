@@ -21,12 +21,13 @@ from webapp.fleet.models import Cluster
 from webapp.keys import key_of
 from webapp.people import person
 
-from .. import actions, prompt_text
+from .. import actions, prompt_text, wish_fields
 from ..failure import advice_named
 from ..files import LaunchFiles, planned
 from ..form_fields import common, groups
-from ..forms import RunForm
+from ..forms import ASKED, RunForm
 from ..models import ModelSource, Run
+from ..queue.board import slots
 from ..rates import RateCurve, rate_curve
 from ..shelf.room import Room, beforehand, tightest
 from .find import get_run
@@ -138,15 +139,15 @@ def forecast(form: RunForm) -> Forecast:
         recipe = actions.check(replace(order, name=order.name or "not named yet"))
     except Refused as refused:
         return Forecast(refused.problems)
-    slots = actions.slots(order.cluster)
+    wanted = slots(order.cluster, order.wish)
     newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first()
     number = (newest or 0) + 1
-    files = planned(recipe, actions.target_of(order), slots, run=number)
-    ranks = sum(slot.processes for slot in slots)
+    files = planned(recipe, actions.target_of(order), wanted, run=number)
+    ranks = sum(slot.processes for slot in wanted)
     steps = total_steps(recipe, rows=order.dataset.rows, ranks=ranks)
-    room = tightest(beforehand(order.model, recipe, order.cluster, steps))
+    room = tightest(beforehand(order.model, recipe, order.cluster, order.wish, steps))
     differs = _differences(form, recipe)
-    return Forecast([], recipe, files, ranks, len(slots), order.dataset.rows, number, differs, room)
+    return Forecast([], recipe, files, ranks, len(wanted), order.dataset.rows, number, differs, room)
 
 
 def _differences(form: RunForm, recipe: Recipe) -> list[tuple[str, Any, Any]]:
@@ -168,9 +169,12 @@ def flat(recipe: dict[str, Any], above: str = "") -> dict[str, Any]:
 def _page(
     request: HttpRequest, form: RunForm, problems: list[Problem] | None = None, status: int = 200
 ) -> HttpResponse:
-    known = {"name", "preset", "model", "dataset", "cluster"}
+    known = {"name", "preset", "model", "dataset", "cluster", *ASKED}
+    wish = wish_fields.fields(form.asked, problems or [])
     context = {
         "form": form,
+        "wish_fields": wish,
+        "wish_open": any(field.value or field.problems for field in wish),
         "problems": problems or [],
         "by_field": {name: [p for p in problems or [] if p.field == name] for name in known},
         "fields": common(form, problems or []),

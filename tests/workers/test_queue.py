@@ -1,0 +1,80 @@
+"""Runs that share nodes: each GPU has one run, also with two workers at once; two on one node train side by side."""
+
+from __future__ import annotations
+
+import threading
+
+from django.db import connection
+
+from tests.workers.world import Following, World, stored_equals_written
+from webapp.fleet.models import Claim, Node
+from webapp.runs import actions
+from webapp.runs.models import Attempt, Placement, Run
+from webapp.runs.queue.waiting import waiting
+from webapp.runs.queue.wish import Wish
+from workers import advance
+from workers.launch import ports
+
+
+def asks(world: World, nodes: int | None, gpus: int | None, name: str = "a run") -> Run:
+    order = actions.Order(name, "tiny", {}, world.model, world.version, world.cluster, Wish(nodes, gpus))
+    run = actions.create(order, world.user)
+    actions.launch(run, "ada")
+    return run
+
+
+def test_two_runs_on_one_node_train_at_once(world: World, following: Following) -> None:
+    world.behave(steps=1000, pace=0.1)
+    Node.objects.update(processes=2)
+    Node.objects.filter(name="n1").update(in_service=False)
+    first, second, third = (asks(world, 1, 1) for _ in range(3))
+    for run in (first, second):
+        world.to(run, "running")
+    advance.advance(third.pk)
+    assert {(c.gpu, c.attempt.run_id) for c in Claim.objects.all()} == {(0, first.pk), (1, second.pk)}
+    slots = [placement.slot for placement in Placement.objects.order_by("pk")]
+    assert [(slot["name"], slot["processes"], slot["gpus"]) for slot in slots] == [("n0", 1, [0]), ("n0", 1, [1])]
+    assert first.attempt.port != second.attempt.port
+    assert ports.taken(second.attempt) == [first.attempt.port]
+    assert not ports.keep(second.attempt, first.attempt.port)
+    told = waiting(Run.objects.get(pk=third.pk))
+    assert told is not None
+    assert told.runs == (first.pk, second.pk)
+    assert told.text.startswith("waits for 1 rank on 1 node: n0 held by run ")
+    for run in (first, second):
+        actions.stop(run, "ada")
+        world.to(run, "stopped")
+        stored_equals_written(run)
+    advance.advance(third.pk)
+    assert {claim.attempt.run_id for claim in Claim.objects.all()} == {third.pk}
+
+
+def test_workers_that_race_for_the_last_gpus_give_each_to_one_run(world: World) -> None:
+    Node.objects.update(processes=2)
+    runs = [asks(world, 2, 1, f"run {n}") for n in range(4)]
+    twice = [run.pk for run in runs for _ in range(2)]  # each message is delivered twice, too
+    ready, errors = threading.Barrier(len(twice)), []
+
+    def deliver(run: int) -> None:
+        try:
+            ready.wait(60)
+            advance.advance(run)
+        except Exception as error:  # noqa: BLE001  the test shows it
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=deliver, args=(run,)) for run in twice]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    for run in runs:  # whoever lost the race looks again
+        advance.advance(run.pk) if Run.objects.get(pk=run.pk).state == "queued" else None
+    states = list(Run.objects.order_by("pk").values_list("state", flat=True))
+    assert [state == "queued" for state in states] == [False, False, True, True]
+    assert Claim.objects.count() == 4
+    for attempt in Attempt.objects.filter(claims__isnull=False).distinct():
+        assert sorted(attempt.placements.values_list("node__name", flat=True)) == ["n0", "n1"]
+        assert attempt.claims.count() == 2

@@ -1,0 +1,1 @@
+"""Who gets which GPUs, and why the others wait: one rule (plan.py) that workers act by and pages tell."""
