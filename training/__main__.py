@@ -32,6 +32,7 @@ COMMANDS = {
     "again": ("training.again:main", "ready an ended job for a new start in its folder"),
     "status": ("training.status:main", "say how a job stands"),
     "follow": ("training.follow:main", "give what many growing files gain, over one pipe"),
+    "orphans": ("training.orphans:main", "say what runs below a scratch folder, whoever started it"),
     "signal": ("training.signals:main", "stop a job, saving, or end it now"),
     "stop-all": ("training.signals:stop_all", "end every job of a scratch folder"),
     "sample-model": ("training.samples.model:main", "build a small real model folder, offline"),

@@ -24,6 +24,9 @@ PREFLIGHT = "workers.preflight"
 FIND_PYTHONS = "workers.find_pythons"
 ADVANCE_PROVISION = "workers.advance_provision"
 
+LOOK_AT_NODE = "workers.look_at_node"
+END_LEFTOVER = "workers.end_leftover"
+
 
 def advance_run(run_id: int) -> None:
     _on_commit(ADVANCE_RUN, run_id)
@@ -57,6 +60,15 @@ def find_pythons(node_id: int) -> None:
 
 def advance_provision(provision_id: int) -> None:
     _on_commit(ADVANCE_PROVISION, provision_id)
+
+
+def look_at_node(node_id: int) -> None:
+    """Ask a node what runs there."""
+    _on_commit(LOOK_AT_NODE, node_id)
+
+
+def end_leftover(leftover_id: int) -> None:
+    _on_commit(END_LEFTOVER, leftover_id)
 
 
 def _on_commit(name: str, *key: str | int) -> None:

@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "webapp.trials",
     "webapp.deliveries",
     "webapp.preflights",
+    "webapp.leftovers",
 ]
 
 MIDDLEWARE = [

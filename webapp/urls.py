@@ -22,6 +22,7 @@ urlpatterns = [
     path("datasets/", include("webapp.datasets.urls")),
     path("deliveries/", include("webapp.deliveries.urls")),
     path("fleet/clusters/<slug:name>/", include("webapp.preflights.urls")),
+    path("fleet/leftovers/", include("webapp.leftovers.urls")),
     path("fleet/", include("webapp.fleet.urls")),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),

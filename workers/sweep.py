@@ -15,7 +15,7 @@ from webapp.runs import jobkinds
 from webapp.runs.models import Attempt, Checkpoint
 from webapp.runs.states import ON_NODES, RunState
 
-from . import lease
+from . import lease, leftovers
 from .end import finish
 
 AGAIN = timedelta(seconds=15)  # a look that was sent and got lost is sent again after this
@@ -42,6 +42,7 @@ def sweep() -> None:
     for found in Provision.objects.filter(due).exclude(state__in=ENDED):
         if _put_off(found, AGAIN):
             dispatch.send(dispatch.ADVANCE_PROVISION, found.pk)
+    leftovers.sweep(now)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from celery.signals import heartbeat_sent
+from celery.signals import heartbeat_sent, worker_ready
 
 from webapp import dispatch
 from webapp.runs import heartbeat
 
-from . import advance, next_key, sweep
+from . import advance, leftovers, next_key, sweep
 from .app import SWEEP, app
 from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
@@ -56,6 +56,16 @@ def advance_provision(provision_id: int) -> None:
     provision.advance(provision_id)
 
 
+@app.task(name=dispatch.LOOK_AT_NODE)
+def look_at_node(node_id: int) -> None:
+    leftovers.look(node_id)
+
+
+@app.task(name=dispatch.END_LEFTOVER)
+def end_leftover(leftover_id: int) -> None:
+    leftovers.end(leftover_id)
+
+
 @app.task(name=SWEEP)
 def sweep_all() -> None:
     sweep.sweep()
@@ -65,3 +75,8 @@ def sweep_all() -> None:
 def say_alive(**_: object) -> None:
     """The worker's main process says that it lives, also while every slot is at work."""
     heartbeat.beat("worker")
+
+
+@worker_ready.connect
+def look_soon(**_: object) -> None:
+    leftovers.look_soon()

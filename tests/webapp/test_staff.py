@@ -32,6 +32,8 @@ WRITES = [
     ("get", "/fleet/identities/1/key"),
     ("post", "/fleet/identities/1/key"),
     ("get", "/fleet/identities/1/next"),
+    ("get", "/fleet/leftovers/1/end"),
+    ("post", "/fleet/leftovers/1/end"),
     ("get", "/runs/models/new/"),
     ("post", "/runs/models/new/"),
 ]

@@ -23,6 +23,7 @@ from . import (
     export_actions,
     exports,
     health,
+    leftovers,
     preflights,
     problems,
     run_actions,
@@ -68,7 +69,7 @@ api = Api(
 problems.register(api)
 PARTS = (
     runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets,
-    catalogue, preflights, health,
+    catalogue, preflights, leftovers, health,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)
