@@ -30,7 +30,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-oldest gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-load bench-demo bench-save bench-watch bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -102,6 +102,10 @@ prove-memory: $(VENV)/.tests
 
 prove-resume: $(VENV)/.tests
 	@$(BIN)/python -m tests.prove.resume $(PROVE_ARGS)
+
+prove-faults: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
+	@tests/packages.sh
+	@$(BIN)/python -m tests.prove.faults $(PROVE_ARGS)
 
 prove-oldest: $(VENV)/.tests
 	@$(BIN)/python -W ignore -m tests.prove.oldest
