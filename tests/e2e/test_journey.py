@@ -13,7 +13,7 @@ from .person import Person
 from .stack import Stack
 
 pytestmark = pytest.mark.e2e
-STEPS = 40
+STEPS = 24
 RATE = "learning_rate"
 
 GENERATE = """

@@ -17,7 +17,7 @@ from .relay import Relay
 from .stack import Stack, until
 
 pytestmark = pytest.mark.e2e
-STEPS = 100
+STEPS = 50
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def run(stack: Stack, request: pytest.FixtureRequest) -> int:
     made = stack.api("POST", "/runs", {
         "name": request.node.name, "preset": "tiny", "model": "tiny-llama-5M", "dataset": "code-chat",
         "cluster": "demo",
-        "recipe": {"optimisation": {"max_steps": STEPS}, "checkpoints": {"every_steps": 30}}, "launch": True,
+        "recipe": {"optimisation": {"max_steps": STEPS}, "checkpoints": {"every_steps": 20}}, "launch": True,
     })  # fmt: skip
     until("the first steps", lambda: stack.run(made["id"])["step"] >= 3)
     return int(made["id"])

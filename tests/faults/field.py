@@ -128,7 +128,8 @@ class Field:
         self._service(host, "1")
 
     def _service(self, host: SshHost, value: str) -> None:
-        self.site.post(f"/fleet/nodes/{self.node(host)['id']}/service", in_service=value)
+        self.site.post(f"/fleet/nodes/{self.node(host)['id']}/service", in_service=value, why="the fault matrix")
+        assert self.node(host)["in_service"] == (value == "1")
 
     def mend(self) -> None:
         """Put everything right again after a case, and end what it left behind."""

@@ -1,6 +1,6 @@
-"""The real processes: worker, beat and follower, killed with signal 9 in the middle of a run; Redis taken away.
+"""The real processes, worker, beat and follower: a worker killed with signal 9 while it launches, and a stop.
 
-After each, the run has finished and the number of stored events equals the number of lines on the nodes.
+What is killed while a run trains, and Redis, are cases of tests/faults.
 """
 
 from __future__ import annotations
@@ -131,29 +131,6 @@ def finished(run: Run, service: Service, world: World) -> None:
     assert (run.state, run.reason) == ("succeeded", "completed"), run.reason_text
     assert world.supervisors() == []
     stored_equals_written(run)
-
-
-def test_a_killed_worker_and_a_killed_follower_lose_nothing(world: World, service: Service) -> None:
-    run = begun(world, service)
-    wait(run, lambda _: heartbeat.alive() == {"redis": True, "worker": True, "follower": True}, service)
-    for name in ("worker", "follower"):
-        service.kill(name)
-        at = Run.objects.get(pk=run.pk).step
-        time.sleep(1)  # the ranks go on meanwhile: that is what the test is about
-        service.start(name)
-        wait(run, lambda r, at=at: r.step > at, service)
-    finished(run, service, world)
-
-
-def test_a_redis_that_goes_and_comes_loses_nothing(world: World, service: Service, redis: Redis) -> None:
-    run = begun(world, service, steps=250)
-    for _ in range(3):
-        redis.stop()
-        wait(run, lambda r, at=run.step: r.step > at + 10, service)  # rows need no Redis
-        redis.start()
-        wait(run, lambda r, at=run.step: r.step > at + 10, service)
-    finished(run, service, world)
-    assert {name: child.poll() for name, child in service.children.items()} == dict.fromkeys(COMMANDS)
 
 
 def test_a_worker_killed_while_it_launches_leaves_no_orphan(world: World, service: Service) -> None:
