@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import ends, goeson, links, refused, service, stops
+from . import ends, goeson, links, refused, service, shared, stops
 from .case import CASES
 
-__all__ = ["EVERY", "ends", "goeson", "links", "refused", "service", "stops"]
+__all__ = ["EVERY", "ends", "goeson", "links", "refused", "service", "shared", "stops"]
 
 SURVIVED = [case for case in CASES.values() if case.do.__module__ in (service.__name__, links.__name__)]
 EVERY = (*SURVIVED, *(case for case in CASES.values() if case not in SURVIVED))

@@ -13,7 +13,7 @@ GROUP = "going on"
 SHORT = {"every_steps": 2, "keep": 2}
 
 
-def _resumed(field: Field, run: int, steps: int) -> Told:
+def resumed(field: Field, run: int, steps: int) -> Told:
     """Resume and wait for the end; every step's loss is there once."""
     field.stack.api("POST", f"/runs/{run}/resume")
     told = field.state(run, "succeeded")
@@ -36,7 +36,7 @@ def one_node_fewer(field: Field) -> Told:
     run = _stopped(field, "one node fewer", 14)
     field.drain(field.hosts[1])
     field.undo.append(lambda: field.undrain(field.hosts[1]))
-    told = _resumed(field, run, 14)
+    told = resumed(field, run, 14)
     assert field.told(run)["attempts"][-1]["world_size"] == 1
     return told
 
@@ -47,7 +47,7 @@ def save_torn(field: Field) -> Told:
     until("a save to begin", lambda: saving(field, run))
     field.rank(run, field.hosts[1]).kill()
     field.state(run, "failed")
-    return _resumed(field, run, 16)
+    return resumed(field, run, 16)
 
 
 @case(GROUP, "kill -9 of a rank; the recipe lets it start again once")

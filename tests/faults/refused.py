@@ -27,8 +27,7 @@ def _refused(field: Field, run: int, *words: str, reasons: tuple[str, ...], limi
     assert told["reason"] in reasons, f"{told['reason']}: {told['reason_text']}"
     for word in words:
         assert word in seen, f"{word!r} is not in {seen!r}"
-    assert not field.left(run)
-    return Told(0, seen, f"failed: {told['reason']}", seconds)
+    return Told(run, seen, f"failed: {told['reason']}", seconds)
 
 
 def _changed(field: Field, host: SshHost, **changes: str) -> None:
