@@ -90,4 +90,5 @@ def write(records: list[Record], path: Path) -> None:
 
 
 def read(path: Path) -> list[Record]:
-    return [Record(**found) for found in json.loads(path.read_text("utf-8"))]
+    """Return the records in `path`; none where there is no such file."""
+    return [Record(**found) for found in json.loads(path.read_text("utf-8"))] if path.exists() else []
