@@ -26,6 +26,7 @@ COMMANDS = {
     "fetch-key": ("training.transfer.fetch:key", "make the key by which this node takes files of another"),
     "fetch": ("training.transfer.fetch:main", "take files that another node lends"),
     "reach": ("training.reach:main", "say which hosts this one can reach, and which reach it"),
+    "all-reduce": ("training.allreduce:main", "add up one small tensor over all hosts"),
     "free-port": ("training.ports:main", "name a free TCP port"),
     "start": ("training.start:main", "start a job's supervisor in the background, once"),
     "supervise": ("training.supervise:main", "run one job to its end and say how it ended"),

@@ -31,9 +31,7 @@ def add_node(stack: Stack) -> None:
     place = Place(stack.state)
     folder = stack.state / "bench"
     folder.mkdir(exist_ok=True)
-    python = folder / "python"
-    python.write_text(PYTHON.format(python=shlex.quote(sys.executable), writer=shlex.quote(str(WRITER))))
-    python.chmod(0o755)
+    python = launcher(folder)
     pinned = folder / "host_key.pub"
     pinned.write_text(public_host_key(place.node(HOST_NAME)) + "\n")
     stack.manage(
@@ -41,6 +39,14 @@ def add_node(stack: Stack) -> None:
         "--user", getpass.getuser(), "--identity", IDENTITY, "--host-key", str(pinned), "--python", str(python),
         "--scratch", str(place.scratch(HOST_NAME)), "--cpu", "--interface", INTERFACE,
     )  # fmt: skip
+
+
+def launcher(folder: Path) -> Path:
+    """Make the interpreter in `folder`; return its path."""
+    python = folder / "python"
+    python.write_text(PYTHON.format(python=shlex.quote(sys.executable), writer=shlex.quote(str(WRITER))))
+    python.chmod(0o755)
+    return python
 
 
 def job_folder(stack: Stack, run: int) -> Path:

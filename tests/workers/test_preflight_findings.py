@@ -7,7 +7,7 @@ from typing import Any
 
 from training.spec.plan import NodeSlot
 from workers.group import Member
-from workers.preflight import alone, clock, differ, interface, ports, storage
+from workers.preflight import allreduce, alone, clock, differ, interface, ports, storage
 
 SLOT = NodeSlot("a", "10.0.0.1", "/usr/bin/python3", "/scratch", 1, accelerator=True)
 MEMBER = Member(0, 1, SLOT, None, None, "r" * 32)  # type: ignore[arg-type]
@@ -101,3 +101,21 @@ def test_a_gpu_that_another_run_has_does_not_hinder_one_beside_it() -> None:
     beside = replace(MEMBER, slot=replace(SLOT, gpus=(1,)))
     assert alone.idle(alone._seen(beside, facts)).state == "ok"
     assert alone.idle(alone._seen(MEMBER, facts)).state == "problem"
+
+
+def test_every_pair_meets_once_and_nobody_twice_in_a_round() -> None:
+    for count in range(2, 8):
+        names = [f"n{number}" for number in range(count)]
+        played = list(allreduce.rounds(names))
+        assert all(len({name for pair in pairs for name in pair}) == 2 * len(pairs) for pairs in played)
+        pairs = [frozenset(pair) for pairs in played for pair in pairs]
+        assert len(pairs) == len(set(pairs)) == count * (count - 1) // 2
+
+
+def test_the_bad_pair_is_named_or_said_to_be_none() -> None:
+    found = allreduce.findings(["a", "b", "c"], {("a", "c"): "a: timed out"}, "c: timed out")
+    assert found["a"].text == found["c"].text == "none between a and c (a: timed out)"
+    assert found["b"].state == "warning"
+    together = allreduce.findings(["a", "b", "c"], {}, "c: timed out")
+    assert {finding.state for finding in together.values()} == {"problem"}
+    assert "works with every two" in together["b"].text

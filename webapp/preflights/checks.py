@@ -30,5 +30,6 @@ CHECKS = (
     Check("model", "Model", "Is the model's folder at its path?"),
     Check("interface", "Interface", "Which network interface leads to the other nodes?"),
     Check("ports", "Ports both ways", "Can every node open a connection to every other one?"),
+    Check("allreduce", "All-reduce", "Do all nodes add up one tensor together, with torch itself?"),
 )
 SLUGS = tuple(check.slug for check in CHECKS)

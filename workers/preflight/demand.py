@@ -9,6 +9,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -19,14 +20,15 @@ from training.spec.lint import Problem
 from webapp.fleet.models import Claim, Node
 from webapp.fleet.ssh import Host, SshError, connect
 from webapp.preflights.checks import SLUGS
-from webapp.preflights.models import Preflight
+from webapp.preflights.models import Preflight, State
 
 from .. import lease
 from ..group import Answer, Member
 from ..launch import release
-from . import alone, cells, clock, ports, signature, steps, storage
+from . import allreduce, alone, cells, clock, ports, signature, steps, storage
 from .asked import Question, ask, keep, problems
 from .finding import Finding, Findings, bad, nothing
+from .interface import Way
 from .node import member_of
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ def _make(row: Preflight) -> None:
         await sync_to_async(cells.fill)(row, node_id, findings)
 
     try:
-        cells.close(row, signature=async_to_sync(examine)(members, put, held))
+        cells.close(row, signature=async_to_sync(Look(members, put, held).examine)())
     except OperationalError:
         raise  # the database is away or busy: the sweep comes back
     except Exception as error:  # a bug of ours is told, and leaves no page that waits for ever
@@ -75,114 +77,113 @@ def _held(nodes: Iterable[Node]) -> dict[str, str]:
     return {name: " and ".join(runs.values()) for name, runs in found.items()}
 
 
-async def examine(members: Sequence[Member], put: Put, held: Mapping[str, str]) -> str:
-    """Look at all nodes; return the signature of their state where every port was open, else an empty text.
+@dataclass
+class Look:
+    """`held`: by name, what is at work on a node now. `hosts` and `facts` come with the answers."""
 
-    `held`: by name, what holds a node's GPUs now.
-    """
-    async with AsyncExitStack() as stack:
-        hosts = await _connected(members, put, stack)
-        token = secrets.token_hex(8)
-        facts = await _asked([m for m in members if m.rank in hosts], members, hosts, put, token, held)
-        there = [m for m in members if m.name in facts]
-        try:
-            return await _between(there, hosts, facts, put, token)
-        finally:
-            await steps.forget(there, hosts, token)
+    members: Sequence[Member]
+    put: Put
+    held: Mapping[str, str]
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    hosts: dict[int, Host] = field(default_factory=dict)
+    facts: dict[str, Answer] = field(default_factory=dict)
 
+    async def examine(self) -> str:
+        """Look at all nodes; return the signature of their state where every port was open, else an empty text."""
+        async with AsyncExitStack() as stack:
+            await asyncio.gather(*(self._alone(member, stack) for member in self.members))
+            there = [member for member in self.members if member.name in self.facts]
+            self.facts = {member.name: self.facts[member.name] for member in there}  # not as they came in
+            try:
+                return await self._between(there)
+            finally:
+                await steps.forget(there, self.hosts, self.token)
 
-async def _connected(members: Sequence[Member], put: Put, stack: AsyncExitStack) -> dict[int, Host]:
-    """Return rank -> host of those that let us in."""
-
-    async def one(member: Member) -> Host | None:
+    async def _alone(self, member: Member, stack: AsyncExitStack) -> None:
+        """Ask one node for itself."""
         try:
             host = await stack.enter_async_context(connect(member.endpoint))
-            await put(member.node_id, clock.findings(await clock.look(host)))
-            return host
+            await self.put(member.node_id, clock.findings(await clock.look(host)))
         except SshError as error:
             rest = alone.without("the node was not reached", [slug for slug in SLUGS if slug != "reach"])
-            await put(member.node_id, {"reach": bad(error.problem)} | rest)
-            await sync_to_async(keep)(member.node_id, {}, [error.problem])
-            return None
-
-    found = await asyncio.gather(*map(one, members))
-    return {member.rank: host for member, host in zip(members, found, strict=True) if host}
-
-
-async def _asked(
-    there: Sequence[Member],
-    members: Sequence[Member],
-    hosts: Mapping[int, Host],
-    put: Put,
-    token: str,
-    held: Mapping[str, str],
-) -> dict[str, Answer]:
-    """Return by name what each node says of itself; those that say nothing are left out."""
-
-    async def one(member: Member) -> Answer | None:
-        peers = [other.slot.address for other in members if other is not member]
+            await self._lost(member, error, rest | {"reach": bad(error.problem)})
+            return
         try:
-            host = hosts[member.rank]
             await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
-            facts = await ask(member, host, Question("", True, peers, steps.token_of(token, member)))
+            facts = await ask(member, host, self._question(member))
         except SshError as error:
-            rest = [*alone.ONE_NODE, "model", *steps.BETWEEN]
             failed = {error.field if error.field in SLUGS else "python": bad(error.problem)}
-            await put(member.node_id, alone.without("the node did not answer", rest) | failed)
-            await sync_to_async(keep)(member.node_id, {}, [error.problem])
-            return None
-        await put(member.node_id, _told(member, facts, held.get(member.name)))
+            rest = alone.without("the node did not answer", [*alone.ONE_NODE, "model", *steps.BETWEEN])
+            await self._lost(member, error, rest | failed)
+            return
+        await self.put(member.node_id, self._told(member, facts))
         await sync_to_async(keep)(member.node_id, facts, problems(member, facts))
-        return facts if "versions" in facts else None
+        if "versions" in facts:
+            self.hosts[member.rank], self.facts[member.name] = host, facts
 
-    found = await asyncio.gather(*map(one, there))
-    return {member.name: facts for member, facts in zip(there, found, strict=True) if facts}
+    async def _lost(self, member: Member, error: SshError, findings: Findings) -> None:
+        await self.put(member.node_id, findings)
+        await sync_to_async(keep)(member.node_id, {}, [error.problem])
 
+    def _question(self, member: Member) -> Question:
+        peers = [other.slot.address for other in self.members if other is not member]
+        return Question("", True, peers, steps.token_of(self.token, member))
 
-def _told(member: Member, facts: Answer, holder: str | None) -> Findings:
-    found = alone.findings(member, facts) | {"model": NO_RUN}
-    if holder and "versions" in facts:
-        found["idle"] = nothing(f"held by {holder}")
-    if "versions" not in facts:
-        found |= alone.without("the node has not said what it has", steps.BETWEEN)
-    return found
+    def _told(self, member: Member, facts: Answer) -> Findings:
+        found = alone.findings(member, facts) | {"model": NO_RUN}
+        if "versions" not in facts:
+            return found | alone.without("the node has not said what it has", steps.BETWEEN)
+        if holder := self.held.get(member.name):
+            found["idle"] = nothing(f"held by {holder}")
+        return found
 
+    async def _between(self, there: Sequence[Member]) -> str:
+        if len(there) < 2:
+            await self._put(steps.between(there, steps.ONE_NODE))
+            return ""
+        await self._put(steps.compared(self.facts))
+        await self._put_one("storage", await self._storage(there))
+        ways, told = steps.ways(there, self.facts)
+        await self._put(told)
+        lost = [member for member in there if member.name not in ways]
+        nowhere = alone.without("no interface leads to the others", ["ports", "allreduce"])
+        await self._put({member.name: nowhere for member in lost})
+        found = await self._network([member for member in there if member.name in ways], ways)
+        whole = len(there) == len(self.members) and not lost
+        return signature.of(there, ways, self.facts) if whole and not _any_bad(found.values()) else ""
 
-async def _between(
-    members: Sequence[Member], hosts: Mapping[int, Host], facts: Mapping[str, Answer], put: Put, token: str
-) -> str:
-    if len(members) < 2:
-        for member in members:
-            await put(member.node_id, dict.fromkeys(steps.BETWEEN, steps.ONE_NODE))
-        return ""
-    keys = {member.name: member.node_id for member in members}
-    for name, differing in steps.compared(facts).items():
-        await put(keys[name], differing)
-    await _put(put, keys, "storage", await _storage(members, hosts, token))
-    ways, told = steps.ways(members, facts)
-    for name, finding in told.items():
-        await put(keys[name], finding)
-    for name in keys.keys() - ways.keys():
-        await put(keys[name], alone.without("no interface leads to the others", ["ports"]))
-    with_way = [member for member in members if member.name in ways]
-    answers = await ports.look(with_way, hosts, ways, facts, token)
-    found = ports.findings(answers)
-    await _put(put, keys, "ports", found)
-    whole = len(with_way) == len(members) and not _any_bad(found.values())
-    return signature.of(members, ways, facts) if whole else ""
+    async def _network(self, members: Sequence[Member], ways: Mapping[str, Way]) -> dict[str, Finding]:
+        """Try every connection, then an all-reduce of the nodes where nothing is at work; return what ports said."""
+        found = ports.findings(await ports.look(members, self.hosts, ways, self.facts, self.token))
+        await self._put_one("ports", found)
+        free = {member.name: member for member in members if member.name not in self.held}
+        busy = {m.name: nothing(f"{self.held[m.name]} is at work there") for m in members if m.name in self.held}
+        await self._put_one("allreduce", busy | await self._added(free, ways, found))
+        return found
 
+    async def _added(
+        self, free: Mapping[str, Member], ways: Mapping[str, Way], opened: Mapping[str, Finding]
+    ) -> dict[str, Finding]:
+        if len(free) < 2:
+            return dict.fromkeys(free, nothing("no other node is free for it"))
+        if _any_bad(opened.values()):  # torch would wait for what can't come
+            return dict.fromkeys(free, allreduce.BLOCKED)
+        return await allreduce.look(allreduce.Nodes(free, self.hosts, ways, self.facts))
 
-async def _storage(members: Sequence[Member], hosts: Mapping[int, Host], token: str) -> dict[str, Finding]:
-    try:
-        return storage.findings(await steps.seen(members, hosts, token))
-    except SshError as error:
-        return {member.name: bad(error.problem) for member in members}
+    async def _storage(self, there: Sequence[Member]) -> dict[str, Finding]:
+        try:
+            return storage.findings(await steps.seen(there, self.hosts, self.token))
+        except SshError as error:
+            return {member.name: bad(error.problem) for member in there}
 
+    async def _put_one(self, check: str, found: Mapping[str, Finding]) -> None:
+        await self._put({name: {check: finding} for name, finding in found.items()})
 
-async def _put(put: Put, keys: Mapping[str, int], check: str, found: Mapping[str, Finding]) -> None:
-    for name, finding in found.items():
-        await put(keys[name], {check: finding})
+    async def _put(self, found: Mapping[str, Findings]) -> None:
+        keys = {member.name: member.node_id for member in self.members}
+        for name, findings in found.items():
+            await self.put(keys[name], findings)
 
 
 def _any_bad(found: Iterable[Finding]) -> bool:
-    return any(finding.state == "problem" for finding in found)
+    return any(finding.state == State.PROBLEM for finding in found)

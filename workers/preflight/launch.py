@@ -1,7 +1,7 @@
 """The preflight before a launch: everything that is quick, over the connections that the launch has already.
 
-Nodes whose ports were found open within a day, and that are as they were then, are believed. docs/decisions/0029 says
-why.
+Nodes whose ports were found open within a day, and that are as they were then, are believed; the all-reduce is made on
+demand alone. docs/decisions/0029 says why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from webapp.runs.models import Attempt
 from ..end.ending import End
 from ..group import Answer, Member
 from ..launch import disk, fits
-from . import alone, cells, clock, differ, ports, signature, steps, storage
+from . import allreduce, alone, cells, clock, differ, ports, signature, steps, storage
 from .asked import Question, ask, keep, problems
 from .finding import Finding, Findings, bad, nothing, ok
 from .interface import Way
@@ -119,7 +119,7 @@ async def _network(members: Sequence[Member], hosts: steps.Hosts, facts: Mapping
     stored = storage.findings(await steps.seen(members, hosts, token))
     await steps.forget(members, hosts, token)
     ways, told = steps.ways(members, facts)
-    found = {name: said | {"storage": stored[name]} for name, said in told.items()}
+    found = {name: said | {"storage": stored[name], "allreduce": allreduce.LATER} for name, said in told.items()}
     if len(ways) < len(members):
         lost = [f"node {name}: {finding.sentence}" for name, said in told.items() for finding in _bad(said)]
         return _Network(found=found, texts=lost)

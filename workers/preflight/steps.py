@@ -18,7 +18,7 @@ from .interface import Way
 Hosts = Mapping[int, Host]
 ONE_NODE = nothing("there is only one node to look at")
 COPY = "Copy the model to the same path on every node."
-BETWEEN = ("storage", "interface", "ports")
+BETWEEN = ("storage", "interface", "ports", "allreduce")
 
 
 def token_of(token: str, member: Member) -> str:
