@@ -22,7 +22,14 @@ REFUSALS = (asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, asyncssh.OPEN_CONNECT_FAI
 
 
 class Crowded(Exception):
-    """There is no room for another channel on this connection, and waiting may not help."""
+    """There is no room for another channel on this connection, and waiting may not help.
+
+    `hopeless`: nor is there on another one, as none was opened on this one meanwhile.
+    """
+
+    def __init__(self, why: str, hopeless: bool = False):
+        self.hopeless = hopeless
+        super().__init__(why)
 
 
 class Shared:
@@ -31,6 +38,7 @@ class Shared:
     def __init__(self, connection: asyncssh.SSHClientConnection, gone: asyncio.Event, idle: float):
         self.connection, self.gone = connection, gone
         self.open = 0  # channels
+        self._opened = 0  # channels ever
         self._most = COMMANDS + READERS + 1
         self._commands, self._readers = asyncio.Semaphore(COMMANDS), asyncio.Semaphore(READERS)
         self._users, self._idle = 0, idle
@@ -108,15 +116,18 @@ class Shared:
         """Return what `start` opens, asked for again where the server refuses. Raises Crowded."""
         if self.open >= self._most:
             raise Crowded(f"it opens {self._most} sessions a connection")
+        before = self._opened
         for pause in (*AGAIN, None):
             try:
-                return await _started(start)
+                opened = await _started(start)
+                self._opened += 1
+                return opened
             except asyncssh.ChannelOpenError as error:
                 if not self.alive or error.code not in REFUSALS:
                     raise
                 if pause is None:
                     self._most = max(self.open, 1)
-                    raise Crowded(error.reason) from error
+                    raise Crowded(error.reason, hopeless=not self.open and self._opened == before) from error
                 await asyncio.sleep(pause)
         raise AssertionError
 

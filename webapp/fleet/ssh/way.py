@@ -51,8 +51,9 @@ class Way:
             try:
                 return await use(shared)
             except Crowded as error:
-                if not shared.open:
-                    raise Unreachable(self.endpoint.name, f"it opens no session ({error})") from error
+                if error.hopeless:
+                    fix = "Let its sshd_config allow sessions: see MaxSessions."
+                    raise Unreachable(self.endpoint.name, f"it opens no session ({error})", fix) from error
                 shared = await self.connection(tried)
                 tried.append(shared)
 
