@@ -7,7 +7,6 @@ gives them just before, "gpu_problem": why they could not be asked}
 from __future__ import annotations
 
 import json
-import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .nvml import Gpus
+from .patient import Patient
 from .processes import Identity
 from .spec.folder import JobFolder
 
@@ -48,13 +48,9 @@ def leader(folder: JobFolder) -> Identity | None:
 
 def gpu_memory() -> Memory:
     """Return the memory of each GPU now and why it isn't known; waits no longer than GPU_SECONDS."""
-    found: list[Memory] = []
 
-    def ask() -> None:
+    def ask() -> Memory:
         gpus = Gpus()
-        found.append((gpus.memory(), gpus.problem))
+        return gpus.memory(), gpus.problem
 
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(GPU_SECONDS)
-    return found[0] if found else ([], "the driver gave no answer")
+    return Patient(ask).get(GPU_SECONDS) or ([], "the driver gave no answer")

@@ -88,8 +88,13 @@ def start_number(folder: JobFolder) -> int:
         return 1
 
 
-def conclude(folder: JobFolder, ending: Ending) -> None:
-    """Write the last line of samples.jsonl, then the exit file: who sees that one finds all the rest in place."""
+def conclude(folder: JobFolder, ending: Ending, journal: Journal | None = None) -> None:
+    """Write the last line of samples.jsonl, then the exit file: who sees that one finds all the rest in place.
+
+    `journal`: of that file, with the lines that wait in it.
+    """
     number = start_number(folder)
-    Journal(Path(folder.samples)).emit(Kind.EXIT, **ending.body(), **({"start": number} if number > 1 else {}))
+    (journal or Journal(Path(folder.samples))).emit(
+        Kind.EXIT, **ending.body(), **({"start": number} if number > 1 else {})
+    )
     ExitFile(folder).write(ending)

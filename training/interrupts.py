@@ -15,8 +15,8 @@ class Interrupts:
         self.stop = self.end = False
         self._read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        # SIGHUP gets a handler and isn't ignored: an ignored signal would stay ignored in the ranks.
-        for number in (signal.SIGCHLD, signal.SIGHUP):
+        # They get a handler and aren't ignored: an ignored signal would stay ignored in the ranks.
+        for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGALRM):
             signal.signal(number, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._asked_to_stop)

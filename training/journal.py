@@ -76,6 +76,11 @@ class Journal:
         """Append one line unless the file already has one of this kind, by whichever process."""
         self._send(Waiting(time.time(), kind, step, data, only_first=True))
 
+    @property
+    def held(self) -> int:
+        """How many lines wait for a disk that refuses them."""
+        return len(self._waiting)
+
     def _send(self, line: Waiting) -> None:
         with self._thread:
             self._waiting.append(line)

@@ -1,9 +1,11 @@
 """Run one job to its end and say how it ended: python -m training supervise FOLDER
 
 Reads job.json and env, starts the job's command in a process group of its own, writes a sample a second,
-and when the command ends makes sure that nothing of it is left before exit.json appears. Outlives the
-connection that started it (SIGHUP means nothing to it). SIGTERM: stop the job, saving. SIGUSR1: end it now.
-Use `start` to have it in the background.
+and when the command ends makes sure that nothing of it is left before exit.json appears. SIGTERM: stop the job,
+saving. SIGUSR1: end it now. Use `start` to have it in the background.
+
+Outlives the connection that started it (SIGHUP means nothing to it), a full disk and whatever else it meets, for
+nobody else can say how the job ended. Where it is killed itself, `status` says lost, with the processes left.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from . import began, belonging, ending, processes
 from .evidence import kernel
 from .evidence.scene import LOOK_SECONDS, Scene
 from .exitfile import Ending, ExitFile, conclude
+from .guarded import guarded, say
 from .interrupts import Interrupts
 from .jobfiles import read_env, read_job
 from .journal import Journal
@@ -70,10 +73,18 @@ class Supervisor:
             os.close(ready)
         try:
             end = self._job()
-        except (OSError, ValueError) as error:
-            end = Ending(Reason.LAUNCH, str(error))
-        conclude(self.folder, end)
+        except Exception as error:  # noqa: BLE001  of whatever kind: an end that isn't told is worse
+            end = Ending(Reason.LAUNCH, str(error) or type(error).__name__)
+        self._conclude(end)
         return end
+
+    def _conclude(self, end: Ending) -> None:
+        """Tell the end. Where the disk doesn't take it, try until it does, or until somebody ends us."""
+        file = ExitFile(self.folder)
+        guarded(lambda: conclude(self.folder, end, self.journal), None)
+        while not guarded(file.read, None) and not self.interrupts.end:
+            self.interrupts.wait(LOOK_SECONDS)
+            guarded(lambda: file.write(end), None)
 
     def _job(self) -> Ending:
         job = read_job(self.folder)
@@ -83,18 +94,23 @@ class Supervisor:
         adopt_orphans()
         before = began.gpu_memory()
         child = self._spawn(job, environment)
-        began.write(self.folder, child.pid, before)
-        sampling, scene = Sampling(self.journal, job, child.pid), Scene(self.folder)
+        sampling: Sampling | None = None
         try:
+            began.write(self.folder, child.pid, before)
+            sampling, scene = Sampling(self.journal, job, child.pid, environment), Scene(self.folder)
             by_us = self._watch(child, job.grace_seconds, scene)
-            scene.look()
+            guarded(scene.look, False)
         finally:
             self._end_all(child, min(job.grace_seconds, SHORT_GRACE))
-            sampling.close()
-        code = child.returncode
+            if sampling:
+                sampling.close()
+        return self._ending(child.returncode, by_us, sampling, scene)
+
+    def _ending(self, code: int, by_us: bool, sampling: Sampling, scene: Scene) -> Ending:
         status, number = (code, None) if code >= 0 else (None, -code)
+        plain = Ending(Reason.RANK_FAILED, "how it ended can't be read from what it left", status, number)
         outcome = ending.Outcome(status, number, by_us, sampling.sampler.peaks(), scene.seen())
-        return ending.find(self.folder, outcome, kernel.read)
+        return guarded(lambda: ending.find(self.folder, outcome, kernel.read), plain)
 
     def _spawn(self, job: Job, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         with Path(self.folder.log).open("ab") as log:
@@ -115,11 +131,11 @@ class Supervisor:
     def _watch(self, child: subprocess.Popen[bytes], grace: float, scene: Scene) -> bool:
         """Wait for the child's end, or for a hang's; return True where its time is over and it still lives."""
         deadline = None
-        while child.poll() is None and not scene.look():
+        while child.poll() is None and not guarded(scene.look, False):
             if self.interrupts.end or (deadline is not None and time.monotonic() >= deadline):
                 return True
             if self.interrupts.stop and deadline is None:
-                Path(self.folder.stop).touch()
+                guarded(Path(self.folder.stop).touch, None)
                 deadline = time.monotonic() + grace
             left = LOOK_SECONDS if deadline is None else deadline - time.monotonic()
             self.interrupts.wait(max(0.0, min(LOOK_SECONDS, left)))
@@ -133,7 +149,7 @@ class Supervisor:
             return {*processes.descendants(os.getpid()), *belonging.of_job(self.path)}
 
         for process in processes.end(left, grace):
-            print(f"process {process.pid} outlived SIGKILL", file=sys.stderr)
+            say(f"process {process.pid} outlived SIGKILL")
         child.wait()
         reap()
 

@@ -38,11 +38,12 @@ STATES = {
 
 @dataclass(frozen=True)
 class Bar:
-    """One memory with its limit, in bytes."""
+    """One memory with its limit, in bytes. `note`: what else there is to say of it."""
 
     label: str
     used: float
     total: float
+    note: str = ""
 
 
 @register.filter

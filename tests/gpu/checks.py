@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.training import folders
+from training.nvml import Gpus
 from training.spec.events import parse
 
 from .bench import SAVED, STEPS, Bench, Trained
@@ -28,7 +29,20 @@ def checks(bench: Bench) -> list[Check]:
         for text, check in (("trains", trains), ("sharded save", saves), ("resume", resumes), ("full export", exports)):
             found.append((f"FSDP{version}: {text}", functools.partial(check, bench, version)))
     found += [("bf16", lambda: bf16(bench)), ("attention", lambda: attention(bench))]
-    return [*found, ("paged optimizer", lambda: paged(bench))] if bench.gpus else found
+    return [*found, ("paged optimizer", lambda: paged(bench)), ("samples", samples)] if bench.gpus else found
+
+
+def samples() -> str:
+    """What the driver really knows of each card; memory and load it must."""
+    gpus = Gpus()
+    cards = gpus.take()
+    if not cards:
+        raise Failed(gpus.problem or "the driver names no GPU")
+    for card in cards:
+        if missing := [name for name in ("used", "total", "load") if card[name] is None]:
+            raise Failed(f"GPU {card['index']} does not say {', '.join(missing)}")
+    unknown = sorted({name for card in cards for name, value in card.items() if value is None})
+    return f"{len(cards)} cards" + (f", which don't know {', '.join(unknown)}" if unknown else ", every figure known")
 
 
 def asked(version: int, **more: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import pytest
 
 from training import began, status
 from training.nvml import Gpus
+from training.spec import throttle
+from training.spec.events import GPU_SAMPLED
 
 from .nodejobs import NodeJob
 from .nvml_driver import Card, Driver, installed
@@ -27,6 +29,8 @@ def test_every_figure_has_its_unit() -> None:
         "index": 0, "used": 3 << 20, "total": 80 << 30, "load": 0.97, "temperature": 61, "power": 412.0,
         "clock_sm": 1980, "clock_memory": 2619, "ecc_uncorrected": 0, "ecc_corrected": 5, "throttle": 4,
     }  # fmt: skip
+    assert one.keys() == {"index", *GPU_SAMPLED}
+    assert throttle.words(one["throttle"]) == ["power cap"]
     assert (two["index"], two["used"], two["load"]) == (1, 70 << 30, 0.0)
     assert (pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED) == (0, 1)
 

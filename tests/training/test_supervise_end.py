@@ -163,16 +163,33 @@ def test_terminated_supervisor_asks_then_ends(job: NodeJob) -> None:
     assert job.status()["processes"] == []
 
 
-def test_hangup_means_nothing(job: NodeJob) -> None:
+def test_a_hangup_and_its_like_mean_nothing(job: NodeJob) -> None:
     job.put("import time\nprint('up', flush=True)\nwhile not open('go').read(): time.sleep(0.01)")
     (job.path / "go").write_text("")
     job.start()
     job.said("up")
-    os.kill(job.supervisor(), signal.SIGHUP)
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGALRM, signal.SIGPIPE):
+        os.kill(job.supervisor(), number)
     before = len(job.samples())
     until(lambda: len(job.samples()) > before + 2)
     (job.path / "go").write_text("x")
     assert job.exit()["reason"] == "completed"
+
+
+def test_an_end_that_the_disk_does_not_take_is_told_when_it_does(job: NodeJob) -> None:
+    job.put("import time\nprint('up', flush=True)\nwhile not open('go').read(): time.sleep(0.01)")
+    (job.path / "go").write_text("")
+    job.start()
+    job.said("up")
+    in_the_way = job.path / ".exit.json"
+    in_the_way.unlink()
+    in_the_way.mkdir()
+    (job.path / "go").write_text("x")
+    job.said("going on")
+    assert job.status()["state"] == "running"
+    in_the_way.rmdir()
+    assert job.exit()["reason"] == "completed"
+    assert [event.kind for event in job.samples()].count("exit") == 1
 
 
 def test_stop_all_ends_each_job_of_the_scratch_and_no_other(job: NodeJob, tmp_path: Path) -> None:

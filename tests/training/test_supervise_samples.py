@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
+from training import sample
 from training.sample import Sampler
-from training.spec.events import parse
+from training.spec.events import SAMPLED, parse
 
 from .nodejobs import NodeJob, until
+from .nvml_driver import Card, Driver, installed
 
 # two ranks of about 60 MB and 0 MB more than an interpreter, one with a helper that carries its number as well
 RANKS = """
@@ -37,7 +42,10 @@ def test_lines_are_numbered_and_the_exit_is_last(tmp_path: Path) -> None:
         assert 0 < figures["ram_used"] <= figures["ram_total"]
         assert 0 < figures["disk_free"] <= figures["disk_total"]
         assert 0 <= figures["cpu"] <= 1
-        assert isinstance(figures["gpus"], list)
+        assert figures["gpus"] == []
+        assert figures.keys() == {*SAMPLED, "gpus", "ranks"}
+    assert events[0].data["net_received"] is None
+    assert events[1].data["net_received"] >= 0
 
 
 def test_each_rank_has_its_memory(tmp_path: Path) -> None:
@@ -53,9 +61,28 @@ def test_each_rank_has_its_memory(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_not_there_is_no_figure(tmp_path: Path) -> None:
-    figures = Sampler(str(tmp_path / "gone"), 1).take()
+    sampler = Sampler(str(tmp_path / "gone"), 1)
+    figures = sampler.take()
     assert figures["disk_free"] is None
     assert figures["ram_total"] > 0
+    assert (list(sampler.problems), "rates" in str(sampler.problems)) == (["rates"], True)
+
+
+def test_a_driver_that_hangs_costs_its_own_figures_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The driver library stands in for one that never comes back; the second look doesn't even wait."""
+    driver, go = Driver([Card()]), threading.Event()
+    monkeypatch.setattr(driver, "nvmlDeviceGetMemoryInfo", lambda *_: go.wait() and 0)
+    monkeypatch.setattr(sample, "PATIENCE", 0.2)
+    with installed(driver):
+        sampler = Sampler(str(tmp_path), 1)
+        for _ in range(2):
+            figures = sampler.take()
+            assert "gpus" not in figures
+            assert figures["disk_free"] > 0
+        assert sampler.problems == {"gpus": "no answer"}
+        go.set()
+        sampler._slow["gpus"].get(60)
+        assert sampler.take()["gpus"][0]["temperature"] == 61
 
 
 def test_samples_go_on_while_the_job_stands_still(tmp_path: Path) -> None:

@@ -93,12 +93,14 @@ def test_a_failed_run_says_why(page: Client, world: World) -> None:
 def test_memory_is_the_hosts_where_there_is_no_gpu(page: Client, world: World) -> None:
     feed = world.running()
     sample = {"ram_used": 3e9, "ram_total": 24e9, "disk_free": 1e9, "disk_total": 2e9, "cpu": 0.5, "gpus": []}
+    card = {"index": 0, "used": 70e9, "total": 85e9, "load": 0.97, "temperature": 61, "power": None, "throttle": 0x24}
     feed.write("node@0", ("sample", None, sample))
-    feed.write("node@1", ("sample", None, sample | {"gpus": [{"index": 0, "used": 70e9, "total": 85e9, "load": 1}]}))
+    feed.write("node@1", ("sample", None, sample | {"gpus": [card]}))
     text = page.get(f"/runs/{feed.run.pk}/part/memory").content.decode()
     assert "host memory, no GPU" in text
     assert "3 GB of 24 GB" in text
     assert "70 GB of 85 GB" in text
+    assert "97% busy, 61 °C, slowed by power cap and heat<" in text
 
 
 def test_it_launches_a_draft(page: Client, world: World) -> None:

@@ -42,7 +42,7 @@ class Kind(StrEnum):
     START = "start"  # number: the job was readied for this start; what stands above is of an earlier one
     # the supervisor, in samples.jsonl
     SAMPLE = (
-        "sample"  # ram_used, ram_total, disk_free, disk_total (bytes), cpu (0..1), gpus: [{index, used, total, load}]
+        "sample"  # the figures of SAMPLED, each a number or null; gpus: [{index, GPU_SAMPLED}], ranks: [{rank, rss}]
     )
     EXIT = "exit"  # code, signal, reason, text: the last line of a job; from its second start on also start: n
     # an export, in events.jsonl of its own folder
@@ -69,6 +69,21 @@ COSTS = (
     *("step_seconds", "data_seconds", "forward_backward_seconds", "optimizer_seconds", "save_seconds"),
     *("evaluation_seconds", "other_seconds", "tokens_per_second", "trained_tokens_per_second", "mfu"),
     *("memory_allocated", "memory_reserved", "memory_peak", "host_memory", "host_memory_peak"),
+)
+
+# In a sample. Bytes: ram_*, disk_used, disk_free, disk_total (of the scratch), rss (a rank's resident memory). Bytes a
+# second since the sample before, null in the first: disk_read, disk_write (of the scratch's block device), net_* (of
+# the ranks' interface, else of the default route's), rdma_* (all InfiniBand, RoCE and EFA ports). cpu: share 0..1;
+# load: of the last minute. Null where the host doesn't know; a part that gave no answer is left out.
+SAMPLED = (
+    *("ram_used", "ram_total", "cpu", "load", "disk_used", "disk_free", "disk_total", "disk_read", "disk_write"),
+    *("net_received", "net_sent", "rdma_received", "rdma_sent"),
+)
+# Of each GPU: used and total in bytes, load 0..1, temperature in degrees C, power in W, clocks in MHz, memory errors
+# since the driver was loaded, throttle: bits, see spec.throttle. Null where the card or its driver doesn't know.
+GPU_SAMPLED = (
+    *("used", "total", "load", "temperature", "power", "clock_sm", "clock_memory"),
+    *("ecc_uncorrected", "ecc_corrected", "throttle"),
 )
 
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

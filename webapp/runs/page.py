@@ -20,6 +20,7 @@ from .expected import progress
 from .facts import panel
 from .failure import failure
 from .files import launch_files
+from .gpu_words import gpu_note
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .queue.waiting import waiting
@@ -148,7 +149,7 @@ def _node_memory(placement: Placement) -> NodeMemory | None:
     data = sample.data
     mine = placement.slot.get("gpus") or ()
     if gpus := [gpu for gpu in data.get("gpus") or () if not mine or gpu["index"] in mine]:
-        bars = [Bar(f"GPU {gpu['index']}", gpu.get("used") or 0, gpu.get("total") or 0) for gpu in gpus]
+        bars = [Bar(f"GPU {gpu['index']}", gpu.get("used") or 0, gpu.get("total") or 0, gpu_note(gpu)) for gpu in gpus]
         return NodeMemory(placement.node.name, "GPU memory", bars, sample)
     bar = Bar("RAM", data.get("ram_used") or 0, data.get("ram_total") or 0)
     return NodeMemory(placement.node.name, "host memory, no GPU", [bar], sample)
