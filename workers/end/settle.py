@@ -51,6 +51,8 @@ def settle(members: Sequence[Member], streams: Iterable[Stream]) -> Settled:
 
     async def one(member: Member, host: Host) -> Answer:
         status = await group.training(member, host, "status", str(member.folder.path))
+        if member.slot.gpus and status.get("gpus"):  # the others are not this job's, whoever has them
+            status["gpus"] = [gpu for gpu in status["gpus"] if gpu["index"] in member.slot.gpus]
         if is_over(status):
             for stream in by_node.get(member.node_id, []):
                 await drain(stream, host)
