@@ -24,7 +24,7 @@ WRITER_FAILED = ("PytorchStreamWriter failed", "unexpected pos")
 
 
 class Ended(Exception):
-    """All ranks agreed to end: the reason is the same on each."""
+    """All ranks agreed to end, for the same reason, or for one that is a neighbour's."""
 
     def __init__(self, reason: Reason, text: str):
         self.reason = reason

@@ -43,6 +43,15 @@ class Saved:
     deleted: list[Verdict]
 
 
+@dataclass(frozen=True)
+class Failure:
+    """What one rank met in a save. `own`: it was that rank's own fault, not only told to it."""
+
+    reason: Reason
+    text: str
+    own: bool
+
+
 class Saver:
     """Saves into `root` on each node and deletes what `rule` has no reason to keep. Make it on every rank at once.
 
@@ -134,11 +143,16 @@ class Saver:
         return Saved(manifest, self._rotate())
 
     def _together(self, folder: Path, act: Callable[[], object]) -> None:
+        """Raise Ended on every rank where one failed: with its own reason there, elsewhere as a neighbour's end."""
         failed = self._apart.gather(self._caught(act))
-        first = next((failure for failure in failed if failure), None)
-        if first:
-            self._discard(folder)
-            raise Ended(*first)
+        told = [failure for failure in failed if failure]
+        if not told:
+            return
+        self._discard(folder)
+        first, mine = next((failure for failure in told if failure.own), told[0]), failed[self.ranks.rank]
+        if mine and mine.own:
+            raise Ended(mine.reason, mine.text)
+        raise Ended(Reason.PEER_ENDED if first.own else first.reason, first.text)
 
     def _discard(self, folder: Path) -> None:
         """Delete the torn checkpoint: its space may be what the last events lack."""
@@ -148,13 +162,15 @@ class Saver:
             removal.delete(folder, whatever_keeps_it=True)
         self._apart.gather(None)
 
-    def _caught(self, act: Callable[[], object]) -> tuple[Reason, str] | None:
+    def _caught(self, act: Callable[[], object]) -> Failure | None:
         # Whatever happened on this rank, the others are told: they would wait for it until the time limit.
         try:
             act()
         except (Exception, CheckpointException) as error:  # noqa: BLE001
             print_error(error)
-            return reason_for(error), self._sentence(error)
+            # A distributed save raises the same on every rank, and knows which of them failed.
+            own = not isinstance(error, CheckpointException) or self.ranks.rank in error.failures
+            return Failure(reason_for(error), self._sentence(error), own)
         return None
 
     def _sentence(self, error: BaseException) -> str:
