@@ -65,7 +65,7 @@ def _step(run: Run, attempt: Attempt) -> float | None:
     except SshError as error:
         if isinstance(error, Unreachable) and not (state in LAUNCHING and _too_old(run)):
             return RETRY_SECONDS
-        end = End(error.reason, str(error))
+        end = End(error.reason, str(error), error.node)
     except End as error:
         end = error
     except Exception as error:  # a bug of ours must not leave claims or processes behind
@@ -86,7 +86,7 @@ def _fail(run: Run, attempt: Attempt, end: End) -> float | None:
     if run.state == RunState.STOPPING:  # a stop came meanwhile: it ends what there is
         return stop(run, attempt)
     if run.state not in ENDED:
-        finish.fail(run, attempt, end.reason, end.text)
+        finish.fail(run, attempt, end.reason, end.text, end.node)
     return None
 
 

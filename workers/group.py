@@ -14,7 +14,7 @@ from asgiref.sync import async_to_sync
 
 from training.spec.folder import JobFolder, Scratch
 from training.spec.plan import NodeSlot, training_argv
-from webapp.fleet.ssh import CommandFailed, Endpoint, Host, SshError, connect
+from webapp.fleet.ssh import CommandFailed, Endpoint, Host, SshError, Unreachable, connect
 from webapp.runs.models import Attempt, NodeJob, Placement
 
 Answer = dict[str, Any]
@@ -84,6 +84,18 @@ async def connect_all(members: Sequence[Member], stack: AsyncExitStack) -> dict[
     hosts: dict[int, Host] = {}
     for member, host in zip(members, found, strict=True):
         if isinstance(host, BaseException):
+            raise host
+        hosts[member.rank] = host
+    return hosts
+
+
+async def connect_each(members: Sequence[Member], stack: AsyncExitStack) -> dict[int, Host | Unreachable]:
+    """Return rank -> connected host, or why it can't be reached; raise any other error, once all have tried."""
+    connecting = (stack.enter_async_context(connect(member.endpoint)) for member in members)
+    found = await asyncio.gather(*connecting, return_exceptions=True)
+    hosts: dict[int, Host | Unreachable] = {}
+    for member, host in zip(members, found, strict=True):
+        if isinstance(host, BaseException) and not isinstance(host, Unreachable):
             raise host
         hosts[member.rank] = host
     return hosts

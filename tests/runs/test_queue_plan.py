@@ -56,6 +56,14 @@ def test_what_a_run_waits_for_is_said_node_by_node() -> None:
     ]
 
 
+def test_a_restart_does_without_the_node_that_failed_where_another_is_free() -> None:
+    seats = [seat(1), seat(2), seat(3)]
+    again = ask(7, 2, avoid=frozenset({1}))
+    assert said(seats, again) == [{2: (0, 1, 2, 3), 3: (0, 1, 2, 3)}]
+    assert said([seat(1), seat(2), seat(3, held=held(9, 0))], again) == [{1: (0, 1, 2, 3), 2: (0, 1, 2, 3)}]
+    assert said(seats, ask(7, avoid=frozenset({1}))) == [dict.fromkeys((1, 2, 3), (0, 1, 2, 3))]  # all are asked for
+
+
 def test_a_run_behind_gets_only_what_those_before_it_cannot_use() -> None:
     seats = [seat(1, held=held(3, 0)), seat(2), seat(3, held=held(4, 0, 1))]
     big, small = ask(7, 2, 4), ask(8, 1, 2)

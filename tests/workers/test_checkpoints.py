@@ -122,11 +122,12 @@ def test_a_deletion_waits_for_a_node_that_is_away_and_the_sweep_comes_back(
     sent: list[tuple[object, ...]] = []
     monkeypatch.setattr(sweep.dispatch, "send", lambda *what: sent.append(what))
     sweep.sweep()
-    assert sent == []  # not due yet
+    due = [("workers.advance_checkpoint", row.pk)]
+    assert due[0] not in sent  # not due yet
     Checkpoint.objects.filter(pk=row.pk).update(due_at=timezone.now())
     sweep.sweep()
     sweep.sweep()
-    assert sent == [("workers.advance_checkpoint", row.pk)]
+    assert [what for what in sent if what[0] != "workers.look_at_node"] == due
     world.hosts[1].start()
     advance.advance(row.pk)
     row.refresh_from_db()

@@ -8,9 +8,12 @@ import pytest
 from django.utils import timezone
 
 from tests.workers.world import Following, World, stored_equals_written
-from webapp.fleet.models import Claim
+from webapp.fleet.models import Claim, Node
+from webapp.runs import actions
 from webapp.runs.actions import newest_checkpoint
+from webapp.runs.failure import failure
 from webapp.runs.models import Attempt, Event, Run
+from webapp.runs.queue.wish import Wish
 from workers import advance
 from workers.end import finish
 
@@ -46,6 +49,30 @@ def test_what_has_mended_meanwhile_succeeds(world: World, following: Following) 
     assert (run.state, run.step, run.attempt.restart) == ("succeeded", 4, 1)
     trained = Event.objects.filter(run=run, kind="metrics", attempt=run.attempt).values_list("step", flat=True)
     assert sorted(trained) == [3, 4]
+
+
+def test_a_spare_takes_the_place_of_the_node_that_failed(world: World, following: Following) -> None:
+    """On shared storage what the failed node wrote is there without it, even when it is away by then."""
+    spare = world.add()
+    Node.objects.update(scratch=world.nodes[0].scratch)
+    world.behave(fail={"1": 7}, steps=100_000, pace=0.02)
+    order = actions.Order(
+        "r", "tiny", {"limits": {"restarts": 1, "spare": True}}, world.model, world.version, world.cluster,
+        Wish(nodes=2),
+    )  # fmt: skip
+    run = actions.create(order, world.user)
+    actions.launch(run, "ada")
+    world.drive(run, lambda r: r.has_ended or r.attempt.restart)
+    assert run.attempt.resume_from is not None
+    world.behave(steps=run.attempt.resume_from.step + 2)
+    world.hosts[1].stop()
+    world.drive(run, lambda r: r.has_ended, step=lambda: impatient(run))
+    assert (run.state, run.attempt.number) == ("succeeded", 2), run.reason_text
+    taken = run.attempt.placements.order_by("rank").values_list("node__name", flat=True)
+    assert list(taken) == ["n0", spare.name]
+    told = failure(run)
+    assert told is not None
+    assert told.done.endswith("on n0, n2; without n1, which had failed.")
 
 
 def test_a_full_disk_is_left_to_a_person(world: World, following: Following) -> None:

@@ -60,15 +60,21 @@ class World:
         python = self.folder / "python"
         python.write_text(PYTHON.format(python=sys.executable, ranks=RANKS, plans=PLANS, driven=DRIVEN))
         python.chmod(0o755)
-        for number in range(count):
-            self.hosts.append(Sshd(pair.public))
-            (self.folder / f"n{number}").mkdir()
-            self.nodes.append(self._node(number, str(python)))
+        for _ in range(count):
+            self.add()
         self.user = User.objects.create(username="ada")
         (self.folder / "model").mkdir()
         self.model = ModelSource.objects.create(name="m", location=str(self.folder / "model"))
         self.version = self._version()
         return self
+
+    def add(self) -> Node:
+        """Add a node to the cluster."""
+        number = len(self.nodes)
+        self.hosts.append(Sshd(self.identity.public_key))
+        (self.folder / f"n{number}").mkdir()
+        self.nodes.append(self._node(number, str(self.folder / "python")))
+        return self.nodes[-1]
 
     def _node(self, number: int, python: str) -> Node:
         host = self.hosts[number]

@@ -10,10 +10,12 @@ from typing import Any
 
 from training.spec.advice import Advice, advise
 from training.spec.faults import SENTENCES, WORTH_RETRYING, Reason
+from webapp.fleet.models import Node
 
 from . import actions
 from .live import plain
 from .models import Attempt, Placement, Run
+from .queue.board import failed_nodes
 from .states import RunState
 
 LINES = 30
@@ -151,7 +153,19 @@ def _restarted(run: Run, after: Attempt) -> str:
     words = f"Restarted {after.restart} of {run.parsed_recipe().limits.restarts}"
     waited = actions.restart_delay(after.restart).total_seconds()
     start = f"from step {after.resume_from.step}" if after.resume_from else "from the beginning"
-    return f"{words} after {waited:.0f} s, {start}" + (f", on {nodes}." if nodes else ".")
+    spared = _spared(run, after) if nodes else ""
+    return f"{words} after {waited:.0f} s, {start}" + (f", on {nodes}{spared}." if nodes else ".")
+
+
+def _spared(run: Run, after: Attempt) -> str:
+    """Return what became of the nodes that had failed, where the recipe minds them."""
+    failed = failed_nodes(run, after)
+    taken = set(after.placements.values_list("node", flat=True))
+    out = ", ".join(Node.objects.filter(pk__in=failed - taken).values_list("name", flat=True))
+    again = ", ".join(Node.objects.filter(pk__in=failed & taken).values_list("name", flat=True))
+    told = [f"without {out}, which had failed"] if out else []
+    told += [f"with {again} once more, for no other was free"] if again else []
+    return f"; {'; '.join(told)}" if told else ""
 
 
 def advice_named(run: Run, key: str) -> Advice | None:

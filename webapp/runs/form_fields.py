@@ -61,6 +61,7 @@ LABELS = {
     "export.shard_gigabytes": "Largest file, GB",
     "limits.hours": "Hours at most",
     "limits.restarts": "Restarts after a failure",
+    "limits.spare": "On a spare node if one is free",
     "trackers.names": "Report to",
     "prompts.ask": "Prompts, with a line of three dashes between two",
     "prompts.max_new_tokens": "Tokens an answer",

@@ -74,15 +74,20 @@ def conclude(run: Run, attempt: Attempt, judge: Callable[[Sequence[Exit]], Verdi
     return None
 
 
-def fail(run: Run, attempt: Attempt, reason: Reason, text: str) -> None:
-    """End the run after a fault of the launch: whatever was started is ended where it can be reached."""
+def fail(run: Run, attempt: Attempt, reason: Reason, text: str, node: str = "") -> None:
+    """End the run after a fault of the launch: whatever was started is ended where it can be reached.
+
+    `node`: name of the one that kept it from starting, where it was one.
+    """
     members = prepared(attempt)
     settled = Settled()
     if members:
         kill(members)
         settled = settle(members, streams.of_attempt(attempt))
         note(attempt, settled)
-    _end(run, attempt, Verdict(RunState.FAILED, reason, text), settled)
+    to_blame = next((p for p in attempt.placements.all() if node and p.slot["name"] == node), None)
+    failure = outcome.at_launch(node, to_blame.rank, time.time()) if to_blame else {}
+    _end(run, attempt, Verdict(RunState.FAILED, reason, text, failure), settled)
 
 
 def unproven() -> QuerySet[Attempt]:

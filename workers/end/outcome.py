@@ -98,6 +98,11 @@ def of_stopped(exits: Sequence[Exit]) -> Verdict:
     return Verdict(RunState.STOPPED, reason, SENTENCES[reason])
 
 
+def at_launch(node: str, rank: int, at: float) -> dict[str, Any]:
+    """Return the failure of an attempt that a node kept from starting; see Verdict."""
+    return {"node": node, "node_rank": rank, "rank": None, "at": at, "dragged": []}
+
+
 def _guilty(exits: Sequence[Exit]) -> list[Exit]:
     """Return those that tell of a cause; else of one that others waited for; else of what was met there first."""
     causes = [e for e in exits if e.reason not in DRAGGED | SYMPTOMS]

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from training.spec.faults import Reason
 from training.spec.folder import part_name
-from webapp.fleet.ssh import NotThere
+from webapp.fleet.ssh import Host, NotThere, Unreachable
 from webapp.show import size
 
 from .. import group
@@ -22,7 +22,7 @@ from ..end.ending import End
 from .carry import carry
 from .count import Count, Tell
 from .direct import NotDirectly, fetch
-from .parts import ROTATED, File, Part, Place, Source, part
+from .parts import ROTATED, File, Nowhere, Part, Place, Source, part
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,16 @@ async def bring_together(
 ) -> None:
     """Give every target the checkpoint's files whose names begin with one of `only`, and all manifests.
 
-    How many bytes go from where to where is said before the first does. Raises End where a part is nowhere.
+    How many bytes go from where to where is said before the first does. Raises End where a part is nowhere. A node
+    that wrote a part and can't be reached is no hindrance where others, the targets too, have it; else it is raised.
     """
     async with AsyncExitStack() as stack:
-        hosts = await group.connect_all(source.members, stack)
-        places = [source.place(member, hosts[member.rank]) for member in source.members]
+        hosts = await group.connect_each(source.members, stack)
+        away = [host for host in hosts.values() if isinstance(host, Unreachable)]
+        places = {m.rank: source.place(m, host) for m in source.members if isinstance(host := hosts[m.rank], Host)}
+        known = [*places.values(), *(targets if away else ())]
         try:
-            parts = [await part(rank, places, targets, only) for rank in range(source.nodes)]
+            parts = [await part(rank, places.get(rank), known, targets, only) for rank in range(source.nodes)]
             ways = ways_of(parts)
             if ways:
                 await account.say(foretold(source.step, ways))
@@ -65,6 +68,10 @@ async def bring_together(
             await _all(_go(way, account, count) for way in ways)
             for one in parts:
                 await _mark(one, targets)
+        except Nowhere as error:
+            if away:
+                raise away[0] from error
+            raise
         except NotThere as error:
             raise End(Reason.DATA, f"{error.node}: {error.why}; {ROTATED}") from error
 

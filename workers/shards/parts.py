@@ -79,10 +79,19 @@ def source_of(checkpoint: Checkpoint) -> Source:
     return Source(attempt.run_id, attempt.number, checkpoint.step, checkpoint.nodes, members)
 
 
-async def part(rank: int, places: Sequence[Place], targets: Sequence[Place], only: tuple[str, ...]) -> Part:
-    """Return node `rank`'s part, of its files those that begin with one of `only`; raise End where it is gone."""
+class Nowhere(End):
+    """A part of a checkpoint is on none of the nodes that were asked."""
+
+
+async def part(
+    rank: int, own: Place | None, places: Sequence[Place], targets: Sequence[Place], only: tuple[str, ...]
+) -> Part:
+    """Return node `rank`'s part, of its files those that begin with one of `only`; raise Nowhere where it is gone.
+
+    `own`: its own node, None where that is away.
+    """
     marker = manifest_name(rank)
-    holder = await holder_of(marker, [*places[rank : rank + 1], *places])
+    holder = await holder_of(marker, [*([own] if own else []), *places])
     text = await holder.host.read_text(holder.path(marker))
     wanted = [file for file in manifest_files(text, marker) if file.name.startswith(only)]
     missing = [(t, file) for t in targets for file in wanted if await t.host.size(t.path(file.name)) != file.size]
@@ -95,7 +104,7 @@ async def holder_of(marker: str, places: Sequence[Place]) -> Place:
         if await place.host.exists(place.path(marker)):
             return place
     names = ", ".join(place.name for place in places)
-    raise End(Reason.DATA, f"the checkpoint's {marker} is on none of its nodes ({names}); {ROTATED}")
+    raise Nowhere(Reason.DATA, f"the checkpoint's {marker} is on none of its nodes ({names}); {ROTATED}")
 
 
 def manifest_files(text: str, marker: str) -> list[File]:

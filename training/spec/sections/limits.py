@@ -43,3 +43,8 @@ class Limits(Section):
         le=100,
         description="Times in a row that a run which a node or rank failed is resumed by itself; 0: never.",
     )
+    spare: bool = Field(
+        False,
+        description="Such a restart leaves out the nodes that failed first in the tries before, where others that are"
+        " free can take their place. Without shared storage the shards on a lost node are lost to it.",
+    )

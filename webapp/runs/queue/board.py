@@ -12,7 +12,7 @@ from training.spec.lint import Refused
 from training.spec.plan import NodeSlot
 from webapp.fleet.models import Claim, Cluster, Node
 
-from ..models import Attempt, Run
+from ..models import Attempt, Placement, Run
 from ..states import RunState
 from . import words
 from .plan import Ask, Gpus, Holder, Pool, Seat, Verdict, plan, pool
@@ -79,7 +79,20 @@ def _ask(run: Run, attempt: Attempt | None) -> Ask:
         source = attempt.resume_from
         rests = attempt.not_before if attempt.not_before and attempt.not_before > timezone.now() else None
     prefer = frozenset(place.node_id for place in source.attempt.placements.all()) if source else frozenset()
-    return Ask(run.pk, run.wished(), rests_until=rests, prefer=prefer)
+    avoid = failed_nodes(run, attempt) if attempt else frozenset()
+    return Ask(run.pk, run.wished(), rests_until=rests, prefer=prefer, avoid=avoid)
+
+
+def failed_nodes(run: Run, attempt: Attempt) -> frozenset[int]:
+    """Return the nodes that failed first in the attempts of which this is a restart, where its recipe minds."""
+    if not attempt.restart or not run.parsed_recipe().limits.spare:
+        return frozenset()
+    since = attempt.number - attempt.restart
+    before = run.attempts.filter(number__gte=since, number__lt=attempt.number).exclude(failure={})
+    first = Q(pk__in=[])
+    for row in before:
+        first |= Q(attempt=row, rank=row.failure["node_rank"])
+    return frozenset(Placement.objects.filter(first).values_list("node", flat=True))
 
 
 def wanted(cluster: Cluster, wish: Wish) -> Pool:

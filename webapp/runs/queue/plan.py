@@ -8,7 +8,7 @@ already: what is free there stays free for it. So those behind only ever get wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -44,13 +44,17 @@ class Seat:
 
 @dataclass(frozen=True)
 class Ask:
-    """A waiting run. `paused`: why its queue stands still. `prefer`: nodes that hold what it goes on from."""
+    """A waiting run. `paused`: why its queue stands still. `prefer`: nodes that hold what it goes on from.
+
+    `avoid`: nodes that failed it, which it does without where others that are free can take their place.
+    """
 
     run: int
     wish: Wish = field(default_factory=Wish)
     paused: str = ""
     rests_until: datetime | None = None
     prefer: frozenset[int] = frozenset()
+    avoid: frozenset[int] = frozenset()
 
 
 class Why(StrEnum):
@@ -159,11 +163,18 @@ class Table:
             return Waits(Why.RESTS, found, until=ask.rests_until)
         if not found.enough:  # keeps nothing: who waits for a node to come back must not hold up the others till then
             return Waits(Why.NODES, found, tuple(Block(seat.name, out=seat.out) for seat in found.away))
+        found = self._spared(found, ask.avoid)
         chosen = self._choose(found, ask.prefer)
         lacking = [seat for seat in chosen if len(self.free[seat.key]) < found.share(seat)]
         blocks = tuple(self._block(seat) for seat in lacking)
         taken = {seat.key: self._take(seat, found.share(seat), ask.run) for seat in chosen}
         return Waits(Why.GPUS, found, blocks) if lacking else Placed(taken)
+
+    def _spared(self, found: Pool, avoid: frozenset[int]) -> Pool:
+        """Return the pool without the nodes to avoid, where enough of the others are free; else the pool as it is."""
+        rest = replace(found, seats=tuple(seat for seat in found.seats if seat.key not in avoid))
+        free = [seat for seat in rest.seats if len(self.free[seat.key]) >= found.share(seat)]
+        return rest if avoid and len(free) >= found.nodes else found
 
     def _choose(self, found: Pool, prefer: frozenset[int]) -> list[Seat]:
         """Return the nodes where most of what the run needs is free; of equals those it prefers, then the fullest.
