@@ -15,6 +15,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("accounts/", include("webapp.accounts.urls")),
     path("runs/", include("webapp.runs.urls")),
+    path("queue/", include("webapp.runs.urls_queue")),
     path("exports/", RedirectView.as_view(url="/checkpoints/?show=exported")),
     path("exports/", include("webapp.runs.urls_exports")),
     path("checkpoints/", shelf, name="shelf"),

@@ -61,7 +61,7 @@ def test_a_queued_run_names_what_it_waits_for(page: Client, world: World) -> Non
     waiting = world.draft("waiting")
     actions.launch(waiting, world.user.username)
     text = page.get(f"/runs/{waiting.pk}/").content.decode()
-    assert "Number 2 of 2 in the queue of pair." in text
+    assert """Number 2 of 2 in the <a href="/queue/">queue</a> of pair.""" in text
     kept = f"alpha kept for run {ahead.pk}, beta kept for run {ahead.pk}"
     assert f"It waits for all ranks of 2 nodes: {kept}." in text
     world.started(ahead)

@@ -34,6 +34,8 @@ WRITES = [
     ("get", "/fleet/identities/1/next"),
     ("get", "/fleet/leftovers/1/end"),
     ("post", "/fleet/leftovers/1/end"),
+    ("post", "/queue/pause"),
+    ("post", "/queue/go-on"),
     ("get", "/runs/models/new/"),
     ("post", "/runs/models/new/"),
 ]

@@ -26,6 +26,7 @@ from . import (
     leftovers,
     preflights,
     problems,
+    queue,
     run_actions,
     runs,
     trials,
@@ -69,7 +70,7 @@ api = Api(
 problems.register(api)
 PARTS = (
     runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets,
-    catalogue, preflights, leftovers, health,
+    catalogue, preflights, leftovers, queue, health,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

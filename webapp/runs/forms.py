@@ -116,7 +116,7 @@ class RunForm:
         dataset = _chosen(Version, self.dataset, "dataset", "Choose a data set, or upload one.", problems)
         cluster = _chosen(Cluster, self.cluster, "cluster", "Choose a cluster, or add nodes.", problems)
         wish = _kept(problems, lambda: wish_typed(self.asked)) or Wish()
-        priority = _kept(problems, self._priority) or 0
+        priority = _kept(problems, lambda: priority_typed(self.priority)) or 0
         recipe: dict[str, Any] = {}
         try:
             presets.load(self.preset)
@@ -127,11 +127,13 @@ class RunForm:
             raise Refused(problems)
         return Order(self.name, self.preset, recipe, model, dataset, cluster, wish, priority)
 
-    def _priority(self) -> int:
-        text = self.priority.strip() or "0"
-        if not re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
-            raise Refused([Problem("priority", f"{text[:30]!r} is no whole number", "Leave it empty for 0.")])
-        return int(text)
+
+def priority_typed(text: str) -> int:
+    """Return the number that was typed, 0 where none was. Raises Refused."""
+    text = text.strip() or "0"
+    if not re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
+        raise Refused([Problem("priority", f"{text[:30]!r} is no whole number", "Leave it empty for 0.")])
+    return int(text)
 
 
 def _kept(problems: list[Problem], make: Callable[[], T]) -> T | None:

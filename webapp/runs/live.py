@@ -14,6 +14,7 @@ from training.spec.events import Kind, strict
 
 from . import jobkinds, journal, proof, reach, sources
 from .actions.end import KIND as STOP_KIND
+from .actions.queue import KIND as QUEUE_KIND
 from .digest import readings
 from .models import Attempt, Event
 from .shelf import acts
@@ -37,6 +38,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     reach.KIND: ("header", "ending"),
     proof.KIND: ("ending",),
     STOP_KIND: ("actions", "history"),
+    QUEUE_KIND: ("header", "history"),
     journal.SHARDS: ("history",),
     acts.KIND: ("checkpoints", "actions", "history"),
 }

@@ -14,6 +14,8 @@ from webapp.show import Bar
 
 from . import actions, jobkinds, journal
 from .actions.end import KIND as STOP_KIND
+from .actions.queue import KIND as QUEUE_KIND
+from .actions.queue import MOVABLE
 from .digest import PROBLEM
 from .ending import ending
 from .expected import progress
@@ -107,6 +109,7 @@ def acts(run: Run) -> Context:
     can_resume = run.can_resume and newest is not None and newest.step < run.total_steps
     return {
         "can_launch": run.state == RunState.DRAFT,
+        "can_move": run.state in MOVABLE,
         "can_resume": can_resume,
         "brings": moves.foretold(newest) if can_resume and newest else "",
         "newest": newest,
@@ -173,7 +176,7 @@ def exports(run: Run) -> Context:
 
 
 def history(run: Run) -> Context:
-    kinds = [STOP_KIND, *(kind.model.KIND for kind in jobkinds.every())]
+    kinds = [STOP_KIND, QUEUE_KIND, *(kind.model.KIND for kind in jobkinds.every())]
     return {
         "asked": run.events.filter(kind__in=kinds, data__has_key="text").order_by("-number"),
         "moves": run.transitions.select_related("attempt").order_by("-id"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from .views import act, checkpoints, detail, exports, feed, index, models, new
+from .views import act, checkpoints, detail, exports, feed, index, models, new, queue
 
 app_name = "runs"
 urlpatterns = [
@@ -14,6 +14,7 @@ urlpatterns = [
     path("<int:run_id>/part/<slug:name>", detail.part, name="part"),
     path("<int:run_id>/live", feed.live, name="live"),
     path("<int:run_id>/series.json", feed.series, name="series"),
+    path("<int:run_id>/move", queue.move, name="move"),
     path("<int:run_id>/launch", act.launch, name="launch"),
     path("<int:run_id>/stop", act.stop, name="stop"),
     path("<int:run_id>/resume", act.resume, name="resume"),

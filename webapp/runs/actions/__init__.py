@@ -14,9 +14,11 @@ from .end import How, stop
 from .exports import adapter_choices, export, go_on, is_retried, plan, retry, start
 from .jobs import cancel
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, target_of
+from .queue import MOVABLE, move, pause, prioritise, unpause
 
 __all__ = [
     "MAX_NAME",
+    "MOVABLE",
     "OURSELVES",
     "How",
     "Order",
@@ -31,12 +33,15 @@ __all__ = [
     "is_retried",
     "launch",
     "look_at_checkpoint",
+    "move",
     "newest_checkpoint",
     "note_checkpoint",
+    "pause",
     "pin_checkpoint",
     "place",
     "plan",
     "planned_steps",
+    "prioritise",
     "resolve",
     "restart",
     "restart_delay",
@@ -46,4 +51,5 @@ __all__ = [
     "stop",
     "target_of",
     "torn_ones",
+    "unpause",
 ]

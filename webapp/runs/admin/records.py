@@ -12,6 +12,7 @@ from ..models import (
     CheckpointPart,
     Event,
     IdempotencyKey,
+    Pause,
     Placement,
     Point,
     Series,
@@ -107,3 +108,11 @@ class IdempotencyKeyAdmin(FactsAdmin):
     list_filter = ["created_at"]
     search_fields = ["key", "user__username", "=run__id"]
     list_select_related = ["user", "run"]
+
+
+@admin.register(Pause)
+class PauseAdmin(FactsAdmin):
+    list_display = ["id", "cluster", "by", "at", "why", "ended_at", "ended_by"]
+    list_filter = ["cluster", ("ended_at", admin.EmptyFieldListFilter)]
+    search_fields = ["by", "why", "cluster__name"]
+    list_select_related = ["cluster"]

@@ -6,6 +6,7 @@ from .export import Export
 from .idempotency import IdempotencyKey
 from .model_source import ModelSource
 from .nodejob import NodeJob
+from .pause import Pause
 from .placement import Placement
 from .run import Run
 from .series import Point, Series
@@ -22,6 +23,7 @@ __all__ = [
     "IdempotencyKey",
     "ModelSource",
     "NodeJob",
+    "Pause",
     "Placement",
     "Point",
     "Run",

@@ -12,25 +12,43 @@ from training.spec.lint import Refused
 from training.spec.plan import NodeSlot
 from webapp.fleet.models import Claim, Cluster, Node
 
-from ..models import Attempt, Placement, Run
+from ..models import Attempt, Pause, Placement, Run
 from ..states import RunState
 from . import words
-from .plan import Ask, Gpus, Holder, Pool, Seat, Verdict, plan, pool
+from .plan import Ask, Gpus, Holder, Pool, Seat, Table, Verdict, pool
 from .wish import Wish
 
 
 @dataclass(frozen=True)
 class Board:
-    """A cluster's queue at one moment. `waiting`: runs in their order, each with a verdict."""
+    """A cluster's queue at one moment. `waiting`: runs in their order, each with a verdict.
+
+    `promised`: {(node id, GPU that is free): the run that it is kept for}.
+    """
 
     seats: list[Seat]
     waiting: list[Run]
     verdicts: dict[int, Verdict]
+    promised: dict[tuple[int, int], int]
 
 
 def board(cluster_id: int) -> Board:
     seats, waiting = seats_of(cluster_id), waiting_runs(cluster_id)
-    return Board(seats, waiting, plan(seats, _asks(waiting)))
+    table = Table(seats)
+    verdicts = {ask.run: table.look(ask) for ask in _asks(waiting, _paused(cluster_id))}
+    return Board(seats, waiting, verdicts, table.promised)
+
+
+def pauses(cluster_id: int) -> list[Pause]:
+    """Return what holds the cluster's queue: a pause of all queues, one of its own, both, or nothing."""
+    rows = Pause.objects.filter(Q(cluster=None) | Q(cluster=cluster_id), ended_at=None)
+    return list(rows.select_related("cluster").order_by("pk"))
+
+
+def _paused(cluster_id: int) -> str:
+    now = timezone.now()
+    texts = [words.paused(p.cluster.name if p.cluster else "", p.by, p.at, p.why, now) for p in pauses(cluster_id)]
+    return texts[0] if texts else ""
 
 
 def seats_of(cluster_id: int) -> list[Seat]:
@@ -63,24 +81,25 @@ def waiting_runs(cluster_id: int) -> list[Run]:
     A restart by the service itself keeps the place of the attempt that it repeats.
     """
     rows = Run.objects.filter(cluster=cluster_id, state=RunState.QUEUED)
-    asked = Max("attempts", filter=Q(attempts__restart=0))
-    return list(rows.select_related("owner").annotate(asked=asked).order_by("-priority", "asked", "pk"))
+    by_hand = Q(attempts__restart=0)
+    rows = rows.annotate(asked=Max("attempts", filter=by_hand), since=Max("attempts__created_at", filter=by_hand))
+    return list(rows.select_related("owner").order_by("-priority", "asked", "pk"))
 
 
-def _asks(waiting: Sequence[Run]) -> list[Ask]:
+def _asks(waiting: Sequence[Run], paused: str) -> list[Ask]:
     rows = Attempt.objects.filter(run__in=waiting, ended_at=None).order_by("number")
     newest = {row.run_id: row for row in rows.prefetch_related("resume_from__attempt__placements")}
-    return [_ask(run, newest.get(run.pk)) for run in waiting]
+    return [_ask(run, newest.get(run.pk), paused) for run in waiting]
 
 
-def _ask(run: Run, attempt: Attempt | None) -> Ask:
+def _ask(run: Run, attempt: Attempt | None, paused: str) -> Ask:
     rests, source = None, None
     if attempt:
         source = attempt.resume_from
         rests = attempt.not_before if attempt.not_before and attempt.not_before > timezone.now() else None
     prefer = frozenset(place.node_id for place in source.attempt.placements.all()) if source else frozenset()
     avoid = failed_nodes(run, attempt) if attempt else frozenset()
-    return Ask(run.pk, run.wished(), rests_until=rests, prefer=prefer, avoid=avoid)
+    return Ask(run.pk, run.wished(), paused, rests, prefer, avoid)
 
 
 def failed_nodes(run: Run, attempt: Attempt) -> frozenset[int]:

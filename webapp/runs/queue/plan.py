@@ -148,12 +148,16 @@ def _of_one_kind(wish: Wish, need: int, here: Sequence[Seat]) -> tuple[Seat, ...
 
 
 class Table:
-    """What is free yet, while the runs are looked at one by one, and for whom the rest is kept."""
+    """What is free yet, while the runs are looked at one by one, and for whom the rest is kept.
+
+    `kept`: {node key: runs}; `promised`: {(node key, GPU that is free): run}.
+    """
 
     def __init__(self, seats: Sequence[Seat]):
         self.seats = seats
         self.free = {seat.key: seat.free for seat in seats}
         self.kept: dict[int, list[int]] = {seat.key: [] for seat in seats}
+        self.promised: dict[tuple[int, int], int] = {}
 
     def look(self, ask: Ask) -> Verdict:
         found = pool(ask.wish, self.seats)
@@ -192,6 +196,7 @@ class Table:
         free = self.free[seat.key]
         self.free[seat.key] = free[count:]
         self.kept[seat.key].append(run)
+        self.promised |= {(seat.key, gpu): run for gpu in free[:count]}
         return free[:count]
 
     def _block(self, seat: Seat) -> Block:

@@ -25,6 +25,11 @@ def sentence(verdict: Verdict, now: datetime) -> str:
     return f"waits for {asked(verdict.pool)}" + (f": {', '.join(blocks)}" if blocks else "")
 
 
+def paused(cluster: str, by: str, at: datetime, why: str, now: datetime) -> str:
+    """Return what a run says that waits for the end of a pause; `cluster` empty: of all of them."""
+    return f"waits: the queue of {cluster or 'all clusters'} is paused by {by}, {age(at, now)}: {why}"
+
+
 def asked(pool: Pool) -> str:
     """Return what a run asks for: '2 GPUs on 1 node', 'all GPUs of 2 nodes'."""
     seats = (*pool.seats, *pool.away, *pool.small)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from webapp.fleet.models import Node
+
 from ..models import Checkpoint, Run
 from ..queue.board import seats_of
 from ..queue.plan import pool
@@ -30,10 +32,9 @@ class Stage:
     run: Run
 
     @cached_property
-    def ready(self) -> dict[int, int]:
-        """{id of a node that is in service: ranks there}"""
-        nodes = self.run.cluster.nodes.filter(in_service=True).exclude(host_key="")
-        return dict(nodes.values_list("pk", "processes"))
+    def ready(self) -> set[int]:
+        """Ids of nodes in service, of any cluster: the run may have been moved since."""
+        return set(Node.objects.filter(in_service=True).exclude(host_key="").values_list("pk", flat=True))
 
     @cached_property
     def ranks(self) -> int:
