@@ -46,6 +46,12 @@ class Grid:
     counts: dict[str, int]
 
     @property
+    def problems(self) -> list[Cell]:
+        """Return the red cells: on a narrow page their columns may be out of sight."""
+        every = [shown.cell for row in self.rows for shown in row.cells]
+        return [cell for cell in every if cell.state == State.PROBLEM]
+
+    @property
     def verdict(self) -> tuple[str, str]:
         """Return (words, colour)."""
         if problems := self.counts.get(State.PROBLEM, 0):
