@@ -111,8 +111,8 @@ class Bench:
 
     def _start_command(self, rank: int, folder: str) -> str:
         """Return what the service runs on a node, too."""
-        (release,) = self.hosts[rank].inside("ls", "/scratch/releases").split()
-        path = f"PYTHONPATH=/scratch/releases/{release}"
+        found = self.hosts[rank].inside("sh", "-c", "ls /scratch/releases/*/training/start.py")
+        path = f"PYTHONPATH={Path(found.strip()).parents[1]}"
         return shlex.join(["env", path, self.python, "-m", "training", "start", folder])
 
     def _ended(self, folder: str, rank: int) -> bool:
