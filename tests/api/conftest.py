@@ -87,6 +87,13 @@ class Caller:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.client.post(ROOT + path, raw, content_type="application/json", headers=self.headers | named)
 
+    def patch(self, path: str, body: Any) -> HttpResponse:
+        raw = json.dumps(body)
+        return self.client.patch(ROOT + path, raw, content_type="application/json", headers=self.headers)
+
+    def delete(self, path: str) -> HttpResponse:
+        return self.client.delete(ROOT + path, headers=self.headers)
+
     def upload(self, path: str, fields: dict[str, Any]) -> HttpResponse:
         return self.client.post(ROOT + path, fields, headers=self.headers)
 

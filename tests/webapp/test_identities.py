@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import asyncssh
 import pytest
 from django.test import Client
 
+from tests.fleet import test_ways as ways
 from webapp.fleet.models import Identity, NextKey, Node
+from webapp.fleet.ssh import fingerprint, make_identity
 
 from .rows import World
 
 KEY = asyncssh.generate_private_key("ssh-ed25519")
+agent = ways.agent  # a real one, as a fixture
 PEM = KEY.export_private_key().decode()
 
 
@@ -68,3 +74,22 @@ def test_the_page_of_a_replacement_leads_through_it(page: Client, world: World) 
     page.post(address, {"do": "drop"})
     assert not NextKey.objects.exists()
     assert Identity.objects.get().public_key == identity.public_key
+
+
+def test_a_key_of_the_agent_is_chosen(page: Client, agent: Path, settings: Any) -> None:
+    assert "holds no key" in page.get("/fleet/identities/agent").content.decode()
+    pair = make_identity()
+    ways.add(agent, pair)
+    form = page.get("/fleet/identities/agent").context["form"]
+    [(key, _)] = form.fields["public_key"].choices
+    assert fingerprint(key) == fingerprint(pair.public)
+    assert page.post("/fleet/identities/agent", {"name": "forged", "public_key": "ssh-ed25519 AAAA"}).status_code == 422
+    answer = page.post("/fleet/identities/agent", {"name": "held", "public_key": key})
+    assert answer.status_code == 302
+    kept = Identity.objects.get(name="held")
+    assert (kept.kind, kept.public_key, kept.private_key) == ("agent", key, "")
+    refused = page.post(f"/fleet/identities/{kept.pk}/key", {"do": "begin"})
+    assert "an SSH agent holds its key" in refused.content.decode()
+    settings.SSH_AGENT = ""
+    away = page.get("/fleet/identities/agent")
+    assert (away.status_code, "SHARDBOARD_SSH_AGENT" in away.content.decode()) == (422, True)

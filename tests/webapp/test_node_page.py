@@ -32,7 +32,7 @@ def test_its_page_says_what_is_on_it_and_what_was(page: Client, world: World) ->
     Node.objects.filter(name="alpha").update(notes=HOSTILE, drained_why=HOSTILE, in_service=False)
     for address in ("/fleet/nodes/alpha/", f"/fleet/nodes/{world.nodes[0].pk}/now"):
         text = page.get(address).content.decode()
-        assert "holds it, taken" in text
+        assert "held by" in text
         assert "<img" not in text.replace('<img src="/static', "")
     assert page.get("/fleet/nodes/alpha/").context["placements_count"] == 1
     assert "No run has been here yet" not in page.get("/fleet/nodes/alpha/").content.decode()
@@ -54,15 +54,19 @@ def test_it_is_drained_with_a_reason_and_returned(page: Client, world: World) ->
 
 
 def test_an_edit_is_kept_with_what_was_before(page: Client, world: World) -> None:
-    node = world.nodes[0]
-    answer = page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, port=2222, labels="NVLink, a100", notes="rack 3"))
+    node, beta = world.nodes
+    answer = page.post(
+        f"/fleet/nodes/{node.pk}/edit", edited(node, port=2222, labels="NVLink, a100", jump=beta.pk, notes="rack 3")
+    )
     assert answer.status_code == 302, answer.context["form"].errors
     node.refresh_from_db()
-    assert (node.port, node.labels, node.notes) == (2222, ["a100", "nvlink"], "rack 3")
-    assert told(node)[-1] == "ada: port 22 → 2222, labels none → a100 nvlink, notes changed"
+    assert (node.port, node.labels, node.jump, node.notes) == (2222, ["a100", "nvlink"], beta, "rack 3")
+    assert told(node)[-1] == "ada: port 22 → 2222, jump none → beta, labels none → a100 nvlink, notes changed"
     assert 'value="a100 nvlink"' in page.get(f"/fleet/nodes/{node.pk}/edit").content.decode()
-    page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, labels="a100 nvlink", notes="rack 3"))
+    page.post(f"/fleet/nodes/{node.pk}/edit", edited(node, labels="a100 nvlink", jump=beta.pk, notes="rack 3"))
     assert len(told(node)) == 2, "nothing was changed, so nothing is told"
+    circle = page.post(f"/fleet/nodes/{beta.pk}/edit", edited(beta, jump=node.pk))
+    assert "circle" in str(circle.context["form"].errors["jump"])
 
 
 def test_a_node_that_is_held_stays_in_its_cluster(page: Client, world: World) -> None:

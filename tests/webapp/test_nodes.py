@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
+from tests.openssh import openssh
 from tests.sshd import Sshd
 from webapp.fleet.models import Cluster, Identity, Node
 from webapp.fleet.ssh import fingerprint
@@ -72,6 +74,22 @@ def test_adding_shows_the_fingerprint_and_pins_what_was_confirmed(
     page.post("/fleet/nodes/confirm", typed | {"seen": seen(asked.content.decode())})
     node = Node.objects.get(name="gamma")
     assert (fingerprint(node.host_key), node.cluster.name) == (fingerprint(sshd.host_key), "new-cluster")
+
+
+def test_one_behind_a_jump_host_is_added_through_it(
+    page: Client, world: World, sshd: Sshd, typed: dict[str, Any], tmp_path: Any
+) -> None:
+    gate = world.nodes[0]
+    with openssh(tmp_path / "gate", Identity.objects.get().public_key, MaxSessions=0) as server:
+        way = {"address": "127.0.0.1", "port": server.port, "user": getpass.getuser(), "host_key": server.host_key}
+        Node.objects.filter(pk=gate.pk).update(**way)
+        asked = page.post("/fleet/nodes/add", typed | {"jump": gate.pk})
+        assert fingerprint(sshd.host_key) in asked.content.decode()
+        assert server.logins == 1
+        assert page.post("/fleet/nodes/confirm", typed | {"seen": seen(asked.content.decode())}).status_code == 422
+        page.post("/fleet/nodes/confirm", typed | {"jump": gate.pk, "seen": seen(asked.content.decode())})
+    node = Node.objects.get(name="gamma")
+    assert (node.jump, node.host_key) == (gate, sshd.host_key)
 
 
 def test_it_rejects_an_unreachable_host(page: Client, sshd: Sshd, typed: dict[str, Any]) -> None:
@@ -158,7 +176,7 @@ def test_add_node_pins_from_a_file_and_may_run_again(world: World, tmp_path: Any
 
 def test_add_node_rejects_what_nobody_has_confirmed(world: World, sshd: Sshd, tmp_path: Any) -> None:
     there = {"address": sshd.address, "port": sshd.port}
-    with pytest.raises(CommandError, match=re.escape(f"--fingerprint {fingerprint(sshd.host_key)}")):
+    with pytest.raises(CommandError, match=re.escape(f"the fingerprint {fingerprint(sshd.host_key)}")):
         command(**there)
     with pytest.raises(CommandError, match="SHA256:wrong"):
         command(**there, fingerprint="SHA256:wrong")
@@ -171,6 +189,17 @@ def test_add_node_rejects_what_nobody_has_confirmed(world: World, sshd: Sshd, tm
     assert not Cluster.objects.filter(name="lab").exists()
     command(**there, fingerprint=fingerprint(sshd.host_key))
     assert Node.objects.get(name="delta").port == sshd.port
+    with pytest.raises(CommandError, match="no node is called 'nobody'"):
+        command(**there, fingerprint=fingerprint(sshd.host_key), jump="nobody")
+
+
+def test_add_node_takes_labels_and_a_jump_host_and_leaves_them(world: World, tmp_path: Any) -> None:
+    file = tmp_path / "key.pub"
+    file.write_text(public_key())
+    command("--label", "A100", "--label", "nvlink", "--jump", "alpha", host_key=file, python="")
+    command(host_key=file, port=2222, python="")
+    node = Node.objects.get(name="delta")
+    assert (node.labels, node.jump, node.in_service) == (["a100", "nvlink"], world.nodes[0], False)
 
 
 def test_add_node_rejects_bad_fields_and_leaves_no_cluster(world: World, tmp_path: Any) -> None:

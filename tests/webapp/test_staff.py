@@ -27,6 +27,8 @@ WRITES = [
     ("get", "/fleet/nodes/{node}/repin"),
     ("post", "/fleet/nodes/{node}/repin"),
     ("post", "/fleet/identities/"),
+    ("get", "/fleet/identities/agent"),
+    ("post", "/fleet/identities/agent"),
     ("post", "/fleet/identities/paste"),
     ("post", "/fleet/identities/1/delete"),
     ("get", "/fleet/identities/1/key"),

@@ -8,12 +8,11 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from training.spec import presets
-from webapp.fleet.models import Cluster, Node
+from webapp.fleet.models import Cluster
 from webapp.runs.models import ModelSource
 
-from .finders import by_id
 from .paging import Page
-from .shapes.fleet import ClusterOut, NodeOut
+from .shapes.fleet import ClusterOut
 
 router = Router(tags=["catalogue"])
 
@@ -59,10 +58,3 @@ def list_models(request: HttpRequest) -> Page[ModelOut]:
 def list_clusters(request: HttpRequest) -> Page[ClusterOut]:
     """List the clusters with their nodes."""
     return Page[ClusterOut](items=[ClusterOut.of(cluster) for cluster in Cluster.objects.all()])
-
-
-@router.get("/nodes/{int:node_id}", response=NodeOut, operation_id="read_node")
-def read_node(request: HttpRequest, node_id: int) -> NodeOut:
-    """Read a node: readiness, what its last check found, which run holds it."""
-    rows = Node.objects.select_related("cluster").prefetch_related("claims__attempt")
-    return NodeOut.of(by_id(rows, node_id, "node"))

@@ -86,5 +86,12 @@ def user_of(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
+def staff_of(request: HttpRequest, act: str) -> str:
+    """Return who asks, of staff; Stop with 403 where it is somebody else. `act`: what only staff may."""
+    if not user_of(request).is_staff:
+        raise Stop(403, "user", f"only staff accounts may {act}", "Ask an administrator.")
+    return actor_of(request)
+
+
 def actor_of(request: HttpRequest) -> str:
     return request.user.get_username()

@@ -23,7 +23,10 @@ from . import (
     export_actions,
     exports,
     health,
+    identities,
     leftovers,
+    node_actions,
+    nodes,
     preflights,
     problems,
     queue,
@@ -70,7 +73,7 @@ api = Api(
 problems.register(api)
 PARTS = (
     runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets,
-    catalogue, preflights, leftovers, queue, health,
+    catalogue, nodes, node_actions, identities, preflights, leftovers, queue, health,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

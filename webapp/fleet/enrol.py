@@ -31,10 +31,13 @@ def make_identity(name: str) -> Identity:
     return identity
 
 
-def shown_key(address: str, port: int, like: str = "") -> str:
-    """Return the public host key that a host shows now, for a person to compare; raise Refused."""
+def shown_key(address: str, port: int, like: str = "", jump: Node | None = None) -> str:
+    """Return the public host key that a host shows now, for a person to compare; raise Refused.
+
+    `jump`: the node through which it is reached.
+    """
     try:
-        return async_to_sync(_ask_key)(address, port, like)
+        return async_to_sync(_ask_key)(address, port, like, ssh.Endpoint.of(jump) if jump else None)
     except ssh.SshError as error:
         raise Refused([error.problem]) from None
     except TimeoutError:
@@ -42,19 +45,34 @@ def shown_key(address: str, port: int, like: str = "") -> str:
         raise Refused([Problem("address", reason, "Check that the host is up, and its address and port.")]) from None
 
 
-async def _ask_key(address: str, port: int, like: str) -> str:
+async def _ask_key(address: str, port: int, like: str, via: ssh.Endpoint | None) -> str:
     async with asyncio.timeout(SECONDS):
-        return await ssh.host_key(address, port, like=like)
+        return await ssh.host_key(address, port, like=like, via=via)
 
 
 def shown_now(node: Node) -> str:
     """Return the key that `node` shows, of the pinned one's type where it has one; raise Refused."""
     try:
-        return shown_key(node.address, node.port, like=node.host_key)
+        return shown_key(node.address, node.port, node.host_key, node.jump)
     except Refused:
         if not node.host_key:
             raise
-        return shown_key(node.address, node.port)
+        return shown_key(node.address, node.port, jump=node.jump)
+
+
+def confirmed_key(node: Node, key: str = "", fingerprint: str = "") -> str:
+    """Return the host key to pin: `key` itself, or the one that the host shows where its fingerprint is the one given.
+
+    Raises Refused with what the host shows where nobody has confirmed that.
+    """
+    if key:
+        return checked_key(key)
+    shown = shown_key(node.address, node.port, jump=node.jump)
+    if ssh.fingerprint(shown) == fingerprint:
+        return shown
+    given = f"not {fingerprint}" if fingerprint else "and nobody has confirmed it"
+    fix = f"If that is the node, ask again with the fingerprint {ssh.fingerprint(shown)}"
+    raise Refused([Problem("fingerprint", f"the host shows {ssh.fingerprint(shown)}, {given}", fix)])
 
 
 def checked_key(text: str) -> str:

@@ -30,6 +30,7 @@ class NodeForm(Looks, forms.ModelForm):
             "accelerator",
             "internal_address",
             "interface",
+            "jump",
             "labels",
             "notes",
         ]
@@ -40,6 +41,13 @@ class NodeForm(Looks, forms.ModelForm):
             "identity": "Its public key must be in that user's ~/.ssh/authorized_keys.",
         }
 
+    jump = forms.ModelChoiceField(
+        Node.objects.filter(removed_at=None),
+        required=False,
+        label="Jump host",
+        empty_label="reached directly",
+        help_text="Node through which this one is reached.",
+    )
     labels = forms.CharField(
         max_length=700, required=False, help_text="Words to find it by, and to ask for it, such as: a100 nvlink."
     )
@@ -93,3 +101,15 @@ class PasteForm(IdentityForm):
         super().__init__(*args, **kwargs)
         self.fields["name"].widget.attrs["id"] = "paste-name"
         self.fields["private_key"].widget.attrs["id"] = "paste-key"
+
+
+class AgentForm(IdentityForm):
+    """`keys`: the public keys that the agent holds."""
+
+    public_key = forms.ChoiceField(label="Key", widget=forms.RadioSelect)
+
+    def __init__(self, keys: list[str], *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["public_key"].choices = [(key, key) for key in keys]  # type: ignore[attr-defined]
+        if self.is_bound:  # looks at what is wrong have been asked for before there were choices
+            self.full_clean()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
@@ -14,16 +15,36 @@ from .enrol import problems_of
 from .models import Identity, NextKey
 
 
+def agent_keys() -> list[str]:
+    """Return the public keys that the service's SSH agent holds; raise Refused where there is none."""
+    try:
+        return async_to_sync(ssh.agent_keys)()
+    except ssh.SshError as error:
+        raise Refused([error.problem]) from None
+
+
+@transaction.atomic
+def from_agent(name: str, public_key: str) -> Identity:
+    """Keep which key of the agent the identity is; raise Refused unless the agent holds it now."""
+    if public_key not in agent_keys():
+        raise Refused([Problem("public_key", "the SSH agent does not hold it", "Choose one of those it holds.")])
+    return _keep(Identity(name=name, kind=Identity.Kind.AGENT, public_key=public_key), "public_key")
+
+
 @transaction.atomic
 def paste(name: str, private_key: str) -> Identity:
     """Keep a private key that a person brings, sealed; raise Refused where it can't be used, or is there already."""
     pair = ssh.import_identity(private_key.strip() + "\n")
-    print_ = ssh.fingerprint(pair.public)
-    for other in Identity.objects.all():
-        if ssh.fingerprint(other.public_key) == print_:
-            raise Refused([Problem("private_key", f"{other} has this very key", f"Use {other}.")])
     identity = Identity(name=name, kind=Identity.Kind.PASTED, public_key=pair.public)
     identity.private_key = pair.private
+    return _keep(identity, "private_key")
+
+
+def _keep(identity: Identity, field: str) -> Identity:
+    shown = ssh.fingerprint(identity.public_key)
+    for other in Identity.objects.all():
+        if ssh.fingerprint(other.public_key) == shown:
+            raise Refused([Problem(field, f"{other} has this very key", f"Use {other}.")])
     try:
         identity.full_clean()
     except ValidationError as error:

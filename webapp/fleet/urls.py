@@ -23,6 +23,7 @@ urlpatterns = [
     path("nodes/<int:node_id>/service", views.service, name="service"),
     path("nodes/<int:node_id>/repin", views.repin, name="repin"),
     path("identities/", views.identities, name="identities"),
+    path("identities/agent", views.agent, name="agent"),
     path("identities/paste", views.paste, name="paste"),
     path("identities/<int:identity_id>/delete", views.delete_identity, name="delete_identity"),
     path("identities/<int:identity_id>/key", views.replace_key, name="replace_key"),

@@ -2,7 +2,7 @@
 
 from .add import add, confirm
 from .edit import edit
-from .identities import delete_identity, identities, next_key, paste, replace_key
+from .identities import agent, delete_identity, identities, next_key, paste, replace_key
 from .making import interpreter, look_for_pythons, make_interpreter, stop_making
 from .node import node, now
 from .nodes import check, nodes, some_cards
@@ -11,6 +11,7 @@ from .service import bring_back, remove, service
 
 __all__ = [
     "add",
+    "agent",
     "bring_back",
     "check",
     "confirm",

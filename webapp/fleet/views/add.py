@@ -13,7 +13,7 @@ from webapp.people import person, staff_only
 
 from .. import enrol
 from ..forms import NodeForm
-from ..models import Identity
+from ..models import Identity, Node
 from ..ssh import fingerprint
 
 SALT = "fleet.host-key"
@@ -25,7 +25,8 @@ def add(request: HttpRequest) -> HttpResponse:
     form = NodeForm(request.POST or None, initial={"port": 22, "cluster": request.GET.get("cluster", "")})
     if request.method == "POST" and form.is_valid():
         try:
-            key = enrol.shown_key(form.cleaned_data["address"], form.cleaned_data["port"])
+            node = form.construct()
+            key = enrol.shown_key(node.address, node.port, jump=node.jump)
         except Refused as refused:
             return _form(request, form, refused.problems)
         return _ask(request, form, key)
@@ -42,9 +43,9 @@ def confirm(request: HttpRequest) -> HttpResponse:
     try:
         seen = opened(request.POST.get("seen", ""))
         node = form.construct()
-        if [node.address, node.port] != seen[:2]:
+        if way_to(node) != seen[:-1]:
             raise Refused([Problem("address", "it is not the one whose key was shown", "Start again.")])
-        node.host_key = seen[2]
+        node.host_key = seen[-1]
         enrol.put_node(node, form.cleaned_data["cluster"], person(request).get_username())
     except Refused as refused:
         return _form(request, form, refused.problems)
@@ -52,12 +53,17 @@ def confirm(request: HttpRequest) -> HttpResponse:
     return redirect(node)
 
 
-def sealed(address: str, port: int, key: str) -> str:
-    return signing.dumps([address, port, key], salt=SALT)
+def way_to(node: Node) -> list:
+    """Return what makes the host that is asked for its key another one."""
+    return [node.address, node.port, node.jump_id]
+
+
+def sealed(node: Node, key: str) -> str:
+    return signing.dumps([*way_to(node), key], salt=SALT)
 
 
 def opened(seen: str) -> list:
-    """Return [address, port, key] as the page showed it; raise Refused."""
+    """Return the way to the host, and its key last, as the page showed it; raise Refused."""
     try:
         return list(signing.loads(seen, salt=SALT, max_age=SECONDS))
     except signing.BadSignature:
@@ -65,15 +71,13 @@ def opened(seen: str) -> list:
 
 
 def _ask(request: HttpRequest, form: NodeForm, key: str) -> HttpResponse:
-    data = form.cleaned_data
+    node = form.construct()
     context = {
         "form": form,
-        "name": data["name"],
-        "address": data["address"],
-        "port": data["port"],
+        "node": node,
         "fingerprint": fingerprint(key),
         "kind": key.split()[0],
-        "seen": sealed(data["address"], data["port"], key),
+        "seen": sealed(node, key),
     }
     return render(request, "fleet/confirm.html", context)
 

@@ -15,7 +15,7 @@ from webapp.people import person, staff_only
 
 from .. import enrol
 from .. import identities as acts
-from ..forms import IdentityForm, PasteForm
+from ..forms import AgentForm, IdentityForm, PasteForm
 from ..models import Identity, NextKey
 from ..ssh import fingerprint
 
@@ -44,6 +44,20 @@ def paste(request: HttpRequest) -> HttpResponse:
         return _list(request, paste_form=form, problems=refused.problems, status=422)
     messages.success(request, f"{made} is kept, its private key sealed.")
     return redirect("fleet:identities")
+
+
+@staff_only(*ACT)
+def agent(request: HttpRequest) -> HttpResponse:
+    """Choose one of the keys that the service's SSH agent holds."""
+    try:
+        form = AgentForm(acts.agent_keys(), request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            made = acts.from_agent(form.cleaned_data["name"], form.cleaned_data["public_key"])
+            messages.success(request, f"{made} is kept; the SSH agent holds its private half.")
+            return redirect("fleet:identities")
+    except Refused as refused:
+        return render(request, "fleet/agent.html", {"problems": refused.problems}, status=422)
+    return render(request, "fleet/agent.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
 def _list(request: HttpRequest, *, status: int = 200, **context: Any) -> HttpResponse:

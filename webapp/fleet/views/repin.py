@@ -13,12 +13,12 @@ from webapp.people import person, staff_only
 from .. import enrol
 from ..models import Node
 from ..ssh import fingerprint
-from .add import opened, sealed
+from .add import opened, sealed, way_to
 
 
 @staff_only("pin host keys", "fleet:nodes")
 def repin(request: HttpRequest, node_id: int) -> HttpResponse:
-    node = get_object_or_404(Node, pk=node_id)
+    node = get_object_or_404(Node.objects.select_related("jump__identity"), pk=node_id)
     try:
         if request.method == "POST":
             return _pinned(request, node)
@@ -28,8 +28,8 @@ def repin(request: HttpRequest, node_id: int) -> HttpResponse:
 
 
 def _pinned(request: HttpRequest, node: Node) -> HttpResponse:
-    address, port, key = opened(request.POST.get("seen", ""))
-    if [node.address, node.port] != [address, port]:
+    *way, key = opened(request.POST.get("seen", ""))
+    if way != way_to(node):
         raise Refused([Problem("address", "it has been changed since the key was shown", "Look at the key again.")])
     enrol.repin(node, key, person(request).get_username())
     check_node(node.pk)
@@ -43,7 +43,7 @@ def _ask(request: HttpRequest, node: Node, key: str, problems: list[Problem] | N
         "pinned": fingerprint(node.host_key),
         "shown": fingerprint(key),
         "kind": key.partition(" ")[0],
-        "seen": sealed(node.address, node.port, key) if key else "",
+        "seen": sealed(node, key) if key else "",
         "problems": problems,
     }
     return render(request, "fleet/repin.html", context, status=422 if problems else 200)

@@ -1,7 +1,8 @@
 """manage.py add_node CLUSTER NAME --address ... : add a node, or change the one of that name.
 
 The host key is pinned from a file (--host-key), or from the host itself where its fingerprint is the one
-given (--fingerprint). With neither, the command says what the host shows, and changes nothing.
+given (--fingerprint). With neither, the command says what the host shows, and changes nothing. Of a node that is there
+its jump host and labels stay where they are not given.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=22)
         parser.add_argument("--user", required=True)
         parser.add_argument("--identity", required=True, help="name of an SSH identity (see make_identity)")
-        parser.add_argument("--python", required=True, help="absolute path of the interpreter on the node")
+        parser.add_argument("--python", default="", help="absolute path of the interpreter; without: one is to be made")
         parser.add_argument("--scratch", required=True, help="absolute path of the scratch folder on the node")
         parser.add_argument("--processes", type=int, default=1, help="ranks: one per GPU (default 1)")
         kind = parser.add_mutually_exclusive_group()
@@ -35,13 +36,15 @@ class Command(BaseCommand):
         kind.add_argument("--cpu", dest="accelerator", action="store_false", help="the node has no GPU")
         parser.add_argument("--internal-address", default="", help="address that the other nodes reach")
         parser.add_argument("--interface", default="", help="network interface between nodes")
+        parser.add_argument("--jump", help="name of the node through which it is reached; '' for none")
+        parser.add_argument("--label", action="append", help="word to find it by; may be given again")
         parser.add_argument("--host-key", type=Path, help="file with the node's public host key")
         parser.add_argument("--fingerprint", default="", help="SHA256:... of the key that the host must show")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             node, is_new = self._node(options)
-            node.host_key = _host_key(options)
+            node.host_key = _host_key(node, options)
             enrol.put_node(node, options["cluster"])
         except Refused as refused:
             raise CommandError("\n".join(map(str, refused.problems))) from None
@@ -55,21 +58,31 @@ class Command(BaseCommand):
         found = Node.objects.filter(name=options["name"]).first()
         node = found or Node(name=options["name"])
         node.identity = identity
+        if options["jump"] is not None:
+            node.jump = _jump(options["jump"])
+        if options["label"] is not None:
+            node.labels = options["label"]
         for key in ("address", "port", "user", "python", "scratch", "processes", "accelerator", "internal_address",
                     "interface"):  # fmt: skip
             setattr(node, key, options[key])
         return node, found is None
 
 
-def _host_key(options: dict[str, Any]) -> str:
+def _jump(name: str) -> Node | None:
+    if not name:
+        return None
+    found = Node.objects.filter(name=name, removed_at=None).first()
+    if found is None:
+        raise Refused([Problem("jump", f"no node is called {name!r}", "Add the jump host first.")])
+    return found
+
+
+def _host_key(node: Node, options: dict[str, Any]) -> str:
+    given = ""
     if path := options["host_key"]:
         try:
-            return enrol.checked_key(path.read_text("utf-8"))
+            given = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise Refused([Problem("host_key", str(error), "Name a file that can be read.")]) from None
-    shown = enrol.shown_key(options["address"], options["port"])
-    if fingerprint(shown) == options["fingerprint"]:
-        return shown
-    given = f"not {options['fingerprint']}" if options["fingerprint"] else "and nobody has confirmed it"
-    fix = f"If that is the node, run again with --fingerprint {fingerprint(shown)}"
-    raise Refused([Problem("host_key", f"the host shows {fingerprint(shown)}, {given}", fix)])
+        enrol.checked_key(given)  # an empty file is no key either
+    return enrol.confirmed_key(node, given, options["fingerprint"])

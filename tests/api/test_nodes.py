@@ -1,0 +1,91 @@
+"""Nodes and identities: read by all, changed by staff alone, as on the site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from tests.sshd import Sshd
+from webapp.fleet.models import Identity, Node, NodeChange, Provision
+from webapp.fleet.ssh import fingerprint
+
+from .conftest import Caller, World, refused
+
+
+@pytest.fixture
+def staff(user: User, call: Caller) -> Caller:
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    return call
+
+
+@pytest.fixture
+def sshd() -> Iterator[Sshd]:
+    server = Sshd("ssh-ed25519 x")
+    yield server
+    server.finish()
+
+
+def test_others_read_and_change_nothing(world: World, call: Caller) -> None:
+    one = f"/nodes/{world.nodes[0].pk}"
+    assert [row["name"] for row in call.get("/nodes?cluster=pair").json()["items"]] == ["n0", "n1"]
+    assert call.get("/nodes?label=a100").json()["items"] == []
+    assert "SEALED" not in call.get("/identities").content.decode()
+    assert call.post(f"{one}/check").status_code == 202, "everybody may check"
+    for path, body in (
+        ("/nodes", {"name": "x"}),
+        (f"{one}/drain", None),
+        (f"{one}/return", None),
+        (f"{one}/provision", None),
+        ("/identities", {"name": "mine"}),
+    ):
+        assert "only staff" in refused(call.post(path, body), 403, "user")
+    assert "only staff" in refused(call.patch(one, {"notes": "x"}), 403, "user")
+    assert "only staff" in refused(call.delete(one), 403, "user")
+    assert not NodeChange.objects.exists()
+
+
+def test_a_node_is_added_with_the_key_that_it_must_show(world: World, staff: Caller, sshd: Sshd) -> None:
+    body: dict[str, Any] = {"name": "n2", "cluster": "new", "address": sshd.address, "port": sshd.port, "user": "me"}
+    body |= {"identity": "key", "scratch": "/scratch", "labels": ["A100"]}
+    shown = refused(staff.post("/nodes", body), 422, "fingerprint")
+    assert fingerprint(sshd.host_key) in shown
+    assert "SHA256:no" in refused(staff.post("/nodes", body | {"fingerprint": "SHA256:no"}), 422, "fingerprint")
+    refused(staff.post("/nodes", body | {"host_key": "rubbish"}), 422, "host_key")
+    refused(staff.post("/nodes", body | {"jump": "nobody"}), 422, "jump")
+    refused(staff.post("/nodes", {"name": "n2"}), 422, "cluster")
+    refused(staff.post("/nodes", body | {"scratch": "../x", "host_key": sshd.host_key}), 422, "scratch")
+    assert not Node.objects.filter(name="n2").exists()
+    made = staff.post("/nodes", body | {"fingerprint": fingerprint(sshd.host_key)}).json()
+    assert (made["cluster"], made["labels"], made["python"]) == ("new", ["a100"], "")
+    assert made["drained"]["why"] == "it has no interpreter yet"
+    assert Node.objects.get(name="n2").host_key == sshd.host_key
+
+
+def test_a_node_is_changed_drained_returned_and_removed(world: World, staff: Caller) -> None:
+    one = f"/nodes/{world.nodes[0].pk}"
+    changed = staff.patch(one, {"labels": ["nvlink"], "jump": "n1", "port": 2222}).json()
+    assert (changed["labels"], changed["jump"], changed["port"], changed["user"]) == (["nvlink"], "n1", 2222, "ml")
+    refused(staff.patch(f"/nodes/{world.nodes[1].pk}", {"jump": "n0"}), 422, "jump")
+    refused(staff.patch(one, {"labels": ["a;id"]}), 422, "labels")
+    assert staff.patch(one, {"jump": None}).json()["jump"] is None
+    assert staff.post(f"{one}/drain", {"why": "fan"}).json()["drained"]["why"] == "fan"
+    assert staff.post(f"{one}/return").json()["in_service"] is True
+    assert [row.actor for row in NodeChange.objects.all()] == ["ada"] * 4
+    made = staff.post(f"{one}/provision", {"base": "/usr/bin/python3", "gpu": False})
+    assert (made.status_code, made.json()["state"]) == (202, "queued")
+    assert "already" in refused(staff.post(f"{one}/provision"), 422, "node")
+    staff.post(f"{one}/provision/cancel")
+    assert Provision.objects.get().cancelled_by == "ada"
+    assert staff.get(f"{one}/provision").json()["base"] == "/usr/bin/python3"
+    assert staff.delete(one).status_code == 204
+    refused(staff.get(one), 404, "id")
+
+
+def test_an_identity_is_made_once(world: World, staff: Caller) -> None:
+    made = staff.post("/identities", {"name": "mine"}).json()
+    assert made["public_key"].startswith("ssh-ed25519 ")
+    assert staff.post("/identities", {"name": "mine"}).json() == made
+    assert Identity.objects.filter(name="mine").count() == 1
