@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,16 @@ from asgiref.sync import async_to_sync
 
 from tests.openssh import OpenSsh, openssh
 from tests.sshd import Sshd
-from webapp.fleet.ssh import AuthenticationFailed, CommandFailed, Endpoint, Unreachable, connect, make_identity
+from webapp.fleet.ssh import (
+    AuthenticationFailed,
+    CommandFailed,
+    Endpoint,
+    Host,
+    Talk,
+    Unreachable,
+    connect,
+    make_identity,
+)
 from webapp.fleet.ssh import pool as pools
 from webapp.fleet.ssh.errors import SshError
 from webapp.fleet.ssh.pauses import Pauses
@@ -85,34 +95,37 @@ def test_loops_threads_and_tasks_share_one_connection(server: OpenSsh, pool: Poo
     assert server.logins == 1
 
 
+async def talking(host: Host, stack: AsyncExitStack, *argv: str) -> Talk:
+    """Return a talk with `cat` that has begun."""
+    talk = await stack.enter_async_context(host.talk(argv or ("cat",)))
+    await talk.write(b"x")
+    assert await talk.read() == b"x"
+    return talk
+
+
 async def test_more_commands_at_once_than_a_connection_has_sessions(
     server: OpenSsh, pool: Pool, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_bytes(b"x")
-    async with connect(server.endpoint(IDENTITY), among=pool) as host:
-        followed = [host.follow(str(tmp_path / "file")) for _ in range(5)]
-        assert await asyncio.gather(*map(anext, followed)) == [b"x"] * 5
+    async with connect(server.endpoint(IDENTITY), among=pool) as host, AsyncExitStack() as stack:
+        await asyncio.gather(*(talking(host, stack) for _ in range(5)))
         assert server.logins == 2  # readers don't end, so the fifth does not wait for another
         said = await asyncio.gather(*(host.check(["sh", "-c", f"sleep 0.05; echo {n}"]) for n in range(20)))
         assert await host.read_text(str(tmp_path / "file")) == "x"
         assert [int(word) for word in said] == list(range(20))
         assert server.logins == 2
-        for stream in followed:
-            await stream.aclose()
 
 
 async def test_a_server_that_opens_few_sessions_is_connected_to_again(tmp_path: Path, pool: Pool) -> None:
     (tmp_path / "file").write_bytes(b"x")
     with openssh(tmp_path / "sshd", IDENTITY.public, MaxSessions=2) as server:
-        async with connect(server.endpoint(IDENTITY), among=pool) as host:
-            reader = host.follow(str(tmp_path / "file"))
-            assert await anext(reader) == b"x"
+        async with connect(server.endpoint(IDENTITY), among=pool) as host, AsyncExitStack() as stack:
+            await talking(host, stack)
             assert await host.size(str(tmp_path / "file")) == 1
             assert await host.check(["echo", "here"]) == "here\n"
             before = server.logins
             assert await host.check(["echo", "again"]) == "again\n"
             assert (before, server.logins) == (2, 2)
-            await reader.aclose()
     with openssh(tmp_path / "none", IDENTITY.public, MaxSessions=0) as server:
         async with connect(server.endpoint(IDENTITY), among=pool) as host:
             with pytest.raises(Unreachable, match="n1: it opens no session"):
@@ -150,21 +163,19 @@ async def test_a_command_that_neither_reads_nor_writes_is_told_by_a_signal(sshd:
 async def test_leaving_a_host_ends_what_it_does_there_and_no_more(server: OpenSsh, pool: Pool, tmp_path: Path) -> None:
     path, there = tmp_path / "file", server.endpoint(IDENTITY)
     path.write_bytes(b"x")
-    async with connect(there, among=pool) as other:
-        kept = other.follow(str(path))
-        await anext(kept)
+    cat = ("cat", "-", f"/nowhere/{os.getpid()}.leaving")
+    async with connect(there, among=pool) as other, AsyncExitStack() as open_longer:
+        kept = await talking(other, open_longer, *cat)
         async with connect(there, among=pool) as host:
-            left = host.follow(str(path))
-            await anext(left)
+            left = await talking(host, open_longer, *cat)
             reading = host.read_range(str(path))
             await anext(reading)
-        readers = ["tail", "-c", "+1", "-s", "0.1", "-F", "--", str(path)]
-        await asyncio.to_thread(until, lambda: len(running(*readers)) == 1)
-        with pytest.raises(Unreachable):
-            await host.check(["true"])
-        path.write_bytes(b"xy")
-        assert await anext(kept) == b"y"
-        await kept.aclose()
+        await asyncio.to_thread(until, lambda: len(running(*cat)) == 1)
+        for asked in (host.check(["true"]), left.write(b"y"), anext(reading)):
+            with pytest.raises(Unreachable):
+                await asked
+        await kept.write(b"y")
+        assert await kept.read() == b"y"
     assert server.logins == 1
 
 
@@ -187,17 +198,21 @@ async def test_a_cut_ends_all_callers_and_the_next_connects_anew(server: OpenSsh
     there = server.endpoint(IDENTITY)
     (tmp_path / "file").write_bytes(bytes(1 << 22))
 
-    async def follow(stream: AsyncGenerator[bytes, None]) -> None:
-        async for _ in stream:
-            pass
+    async def listen() -> None:
+        async with AsyncExitStack() as stack:
+            talk = await talking(host, stack)
+            talks.append(talk)
+            while await talk.read():
+                pass
+            await talk.write(b"x")
 
     async with connect(there, among=pool) as host:
         blocks = host.read_range(str(tmp_path / "file"))
         await anext(blocks)
-        word = f"1{os.getpid()}.75"
+        word, talks = f"1{os.getpid()}.75", list[Talk]()
         callers = [asyncio.create_task(host.run(["sleep", word])) for _ in range(8)]  # also those who wait their turn
-        callers.append(asyncio.create_task(follow(host.follow(str(tmp_path / "file")))))
-        await asyncio.to_thread(until, lambda: len(running("sleep", word)) == 5)
+        callers.append(asyncio.create_task(listen()))
+        await asyncio.to_thread(until, lambda: len(running("sleep", word)) == 5 and talks)
         server.cut()
         found = await asyncio.gather(*callers, return_exceptions=True)
         assert [type(error) for error in found] == [Unreachable] * 9

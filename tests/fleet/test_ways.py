@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from tests.openssh import OpenSsh, openssh
 from tests.sshd import Sshd
@@ -69,19 +70,15 @@ async def word(there: Endpoint) -> str:
         return (await host.check(["echo", "here"])).strip()
 
 
-async def test_nodes_behind_one_jump_host_share_its_connection_and_its_fate(
-    gate: OpenSsh, sshd: Sshd, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_bytes(b"x")
+async def test_nodes_behind_one_jump_host_share_its_connection_and_its_fate(gate: OpenSsh, sshd: Sshd) -> None:
     first, second = behind(sshd, at(gate)), behind(sshd, at(gate), "n3")
     assert await asyncio.gather(word(first), word(second)) == ["here", "here"]
     assert (gate.logins, len(sshd.connections)) == (1, 2)
     async with connect(first) as host:
-        stream = host.follow(str(tmp_path / "file"))
-        assert await anext(stream) == b"x"
         gate.cut()
-        with pytest.raises(Unreachable, match=r"n2: .*following"):
-            await anext(stream)
+        await host.closed()
+        with pytest.raises(Unreachable, match="n2: connection lost"):
+            await host.size("/")
     assert await word(first) == "here"
     assert gate.logins == 2
 
@@ -137,6 +134,9 @@ def test_a_way_is_made_of_the_rows_and_refused_where_it_is_a_circle() -> None:
     nodes[2].jump = nodes[1]
     with pytest.raises(JumpCircle, match="n0: its way is a circle: n0, n1, n2, n1"):
         Endpoint.of(nodes[0])
+    for node in (Node(name="new", jump=nodes[0]), nodes[1]):
+        with pytest.raises(ValidationError, match="the way would be a circle"):
+            node.clean()
 
 
 @pytest.fixture

@@ -86,11 +86,12 @@ class Node(models.Model):
         return reverse("fleet:node", args=[self.name])
 
     def clean(self) -> None:
-        """Raise ValidationError where the way to the node would lead through the node itself."""
+        """Raise ValidationError where the way to the node would lead through a node twice."""
         hop, seen = self.jump, []
         while hop is not None:
+            circle = hop.name in seen or (hop.pk == self.pk and self.pk is not None)
             seen.append(hop.name)
-            if hop.pk == self.pk and self.pk is not None:
+            if circle:
                 raise ValidationError({"jump": f"the way would be a circle: {self.name}, {', '.join(seen)}"})
             hop = hop.jump
 

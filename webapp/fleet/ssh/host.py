@@ -143,13 +143,6 @@ class Host:
         """Remove a file; one that isn't there is no error."""
         await self._file(f"removing {path}", lambda sftp: files.remove(sftp, path))
 
-    def follow(self, path: str, offset: int = 0) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of a growing file from `offset` on, as they come; a missing file is waited for.
-
-        Ends with Unreachable when the connection does, and when the remote reader dies.
-        """
-        return self._stream(f"following {path}", self._lease.follow(path, offset), endless=True)
-
     @asynccontextmanager
     async def talk(self, argv: Sequence[str]) -> AsyncIterator[Talk]:
         """Start a command that is written to and read from while it runs; it is hung up when it is left."""
@@ -174,17 +167,13 @@ class Host:
         with self._errors(what):
             return await self._background.do(lambda: self._lease.doing(work))
 
-    async def _stream(
-        self, what: str, blocks: AsyncGenerator[bytes, None], endless: bool = False
-    ) -> AsyncGenerator[bytes, None]:
-        """Yield what `blocks`, which runs on the background, yields. The end of an `endless` one is Unreachable."""
+    async def _stream(self, what: str, blocks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yield what `blocks`, which runs on the background, yields."""
         try:
             while block := await self._do(what, lambda lease: lease.step(blocks)):
                 yield block
         finally:
             await self._background.do(lambda: self._lease.end_stream(blocks))
-        if endless:
-            raise Unreachable(self.name, f"{what} ended")
 
     @contextmanager
     def _errors(self, what: str) -> Iterator[None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
@@ -20,13 +19,6 @@ from .talk import Spoken
 from .way import Way
 
 T = TypeVar("T")
-CHUNK = 1 << 20
-# The shell waits on its standard input, which closes with the connection, so that no `tail` outlives it.
-# A `tail` that begins without the file looks once a second for good, and one on NFS or overlayfs always does:
-# so it begins when the file is there, and where it can't be told of changes it looks ten times a second.
-FOLLOW = """\
-{ until [ -e "$1" ]; do sleep 1; done; exec tail -c "+$2" -s 0.1 -F -- "$1" 2>/dev/null; } &
-t=$!; exec >&-; read -r _; kill $t"""
 
 
 class TooLong(Exception):
@@ -84,7 +76,7 @@ class Lease:
                 shared.leave()
 
     async def step(self, stream: AsyncGenerator[bytes, None]) -> bytes | None:
-        """Return the next block of `follow` or `read`; None at the end."""
+        """Return the next block of `read`; None at the end."""
         self._streams.add(stream)
         return await anext(stream, None)
 
@@ -107,18 +99,6 @@ class Lease:
                 raise TooLong from None
             code = _code(process)
             return None if code is None else Result(code, _text(out), _text(err))
-
-    async def follow(self, path: str, offset: int) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of a growing file from `offset` on, as they come, until its reader ends."""
-        command = shlex.join(["sh", "-c", FOLLOW, "follow", path, str(offset + 1)])
-        async with AsyncExitStack() as stack:
-
-            async def begin(shared: Shared) -> asyncssh.SSHClientProcess:
-                return await stack.enter_async_context(shared.reader(command))
-
-            process = await self._way.with_room(self.shared, begin)
-            while block := await process.stdout.read(CHUNK):
-                yield block
 
     async def talk(self, command: str) -> Spoken:
         """Start a command that is written to and read from until it is hung up: `end_talk`."""
