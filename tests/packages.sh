@@ -4,7 +4,7 @@ set -euo pipefail
 export PATH=$PATH:/usr/sbin:/sbin
 
 declare -A package=(
-  [chromium]=chromium [curl]=curl [sshd]=openssh-server [ip]=iproute2 [iptables]=iptables [jq]=jq
+  [chromium]=chromium [curl]=curl [sshd]=openssh-server [ssh-agent]=openssh-client [ip]=iproute2 [iptables]=iptables [jq]=jq
   [initdb]=postgresql [DejaVuSans.ttf]=fonts-dejavu-core [libatomic.so.1]=libatomic1
 )
 there() {
