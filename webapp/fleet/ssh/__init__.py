@@ -1,4 +1,4 @@
-"""SSH to nodes: one small contract for a host (run, put, read, talk) over one shared connection, pinned host keys only."""
+"""SSH to nodes: one small contract for a host (run, put, read, talk), one shared connection, pinned keys only."""
 
 from .agent import agent_keys
 from .endpoint import Endpoint
