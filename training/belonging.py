@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from . import began, processes
 from .pidfile import PidFile
 from .processes import Identity, Stat
-from .spec.envfile import MARK
 from .spec.folder import JobFolder
+from .spec.mark import MARK
 
 TERMINAL = b"SSH_TTY"  # in the environment of whatever a person began in a session of his own, nohup or not
 

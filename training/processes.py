@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from .spec.envfile import MARK
+from .spec.mark import MARK
 
 PROC = Path("/proc")
+SHORT_GRACE = 5.0  # seconds between TERM and KILL where nothing is to be saved any more
 KILL_SECONDS = 10.0  # a process in an uninterruptible wait outlives KILL; report it rather than wait for ever
 POLL_SECONDS = 0.05
 

@@ -20,11 +20,10 @@ from pathlib import Path, PurePosixPath
 from . import belonging, ending, processes
 from .exitfile import Ending, ExitFile, conclude
 from .pidfile import PidFile
-from .processes import Identity
+from .processes import SHORT_GRACE, Identity
 from .spec.faults import Reason
 from .spec.folder import JobFolder
 from .status import state
-from .supervise import SHORT_GRACE
 
 # What a living supervisor needs to end a job at once; after that it is taken for stuck.
 SUPERVISOR_SECONDS = SHORT_GRACE + processes.KILL_SECONDS + 5.0

@@ -17,9 +17,9 @@ from typing import Any
 
 from .exitfile import ExitFile
 from .pidfile import PidFile
-from .spec.envfile import MARK
 from .spec.folder import JobFolder
 from .spec.lint import Problem, Refused
+from .spec.mark import MARK
 
 ROOT = Path(__file__).resolve().parents[1]
 

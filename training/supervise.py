@@ -29,12 +29,11 @@ from .jobfiles import read_env, read_job
 from .journal import Journal
 from .pidfile import PidFile
 from .sampling import Sampling
-from .spec.envfile import MARK
 from .spec.faults import Reason
 from .spec.folder import JobFolder
 from .spec.job import Job
+from .spec.mark import MARK
 
-SHORT_GRACE = 5.0  # seconds between TERM and KILL where nothing is to be saved any more
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -101,7 +100,7 @@ class Supervisor:
             by_us = self._watch(child, job.grace_seconds, scene)
             guarded(scene.look, False)
         finally:
-            self._end_all(child, min(job.grace_seconds, SHORT_GRACE))
+            self._end_all(child, min(job.grace_seconds, processes.SHORT_GRACE))
             if sampling:
                 sampling.close()
         return self._ending(child.returncode, by_us, sampling, scene)

@@ -11,7 +11,7 @@ import psutil
 
 from tests.e2e.ssh_hosts import SshHost
 from tests.e2e.stack import Stack, until
-from training.spec.envfile import MARK
+from training.spec.mark import MARK
 
 from .books import Books
 from .site import Site

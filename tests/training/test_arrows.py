@@ -22,3 +22,11 @@ def test_spec_imports_nothing_heavy_and_nothing_else_of_ours() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", ALONE], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_asking_how_a_job_stands_waits_for_no_recipe() -> None:
+    """A node is asked so at each stop: pydantic and the recipe took four fifths of the answer's time."""
+    root = Path(__file__).parents[2]
+    script = "import sys, training.status, training.signals; print(*({'pydantic', 'yaml'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -16,9 +16,9 @@ from training.byhand import nodes, past
 from training.byhand.cli import is_job, main
 from training.byhand.order import Wanted, planned
 from training.saving.checkpoints import Manifest, write_manifest
-from training.spec.envfile import MARK
 from training.spec.job import TrainJob
 from training.spec.lint import Refused
+from training.spec.mark import MARK
 
 RECIPE = """
 model: {name: base, attention: sdpa}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from training.journal import tail
-from training.spec.envfile import MARK
+from training.spec.mark import MARK
 
 from .nodejobs import NodeJob, call, gone, kill9, until
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 
 from .lint import Problem, Refused
+from .mark import MARK
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Carries the job's folder in the environment of each of its processes, so that every one can be found.
-MARK = "SHARDBOARD_JOB"
 
 
 def dump(env: Mapping[str, str]) -> str:
