@@ -179,5 +179,7 @@ async def put_plans(members: list[Member], plans: list[NodePlan]) -> None:
 async def put_plan(host: Host, plan: NodePlan) -> None:
     """Write the job's files; `start` refuses a folder without job.json, so that comes last."""
     await host.put_text(str(plan.folder.env), dump(plan.env), 0o600)
-    for name, text in sorted(plan.files.items(), key=lambda item: item[0] == plan.folder.job.name):
-        await host.put_text(str(plan.folder.path / name), text)
+    others = {str(plan.folder.path / name): text for name, text in plan.files.items()}
+    last = others.pop(str(plan.folder.job))
+    await asyncio.gather(*(host.put_text(path, text) for path, text in others.items()))
+    await host.put_text(str(plan.folder.job), last)

@@ -117,7 +117,20 @@ async def _network(members: Sequence[Member], hosts: steps.Hosts, facts: Mapping
         await steps.forget(members, hosts, token)
         return _Network(found=steps.between(members, steps.ONE_NODE))
     stored = storage.findings(await steps.seen(members, hosts, token))
-    await steps.forget(members, hosts, token)
+    forgetting = asyncio.create_task(steps.forget(members, hosts, token))
+    try:
+        return await _between(members, hosts, facts, stored, token)
+    finally:
+        await forgetting
+
+
+async def _between(
+    members: Sequence[Member],
+    hosts: steps.Hosts,
+    facts: Mapping[str, Answer],
+    stored: Mapping[str, Finding],
+    token: str,
+) -> _Network:
     ways, told = steps.ways(members, facts)
     found = {name: said | {"storage": stored[name], "allreduce": allreduce.LATER} for name, said in told.items()}
     if len(ways) < len(members):
