@@ -136,7 +136,12 @@ LINE = "Memory cgroup out of memory: Killed process 8 (python) total-vm:1kB, ano
             f"out of memory: rank 5 was killed by signal 9 on {HOST}; the kernel says: Mem",
         ),
         (NONE, 2, f"out of memory: rank 5 was killed by signal 9 on {HOST}; its memory group counted 2 such kills"),
-        (NONE, 0, "killed, and not for a lack of memory: rank 5"),
+        (
+            Kernel(True, other_oom=(LINE,)),
+            0,
+            f"{KILLED}: rank 5 was killed by signal 9 on {HOST}; the kernel killed for",
+        ),
+        (NONE, 0, "killed, and not by the kernel for a lack of memory: rank 5"),
         (Kernel(), 0, KILLED),
     ],
 )
@@ -149,7 +154,7 @@ def test_who_killed_it_is_told_as_far_as_the_kernel_lets_us(
     end = ending.find(folder, outcome, lambda pids, since: asked.append((set(pids), since)) or kernel)
     assert (end.reason, end.rank, asked) == ("killed_by_host", 5, [({8}, 1.0)])
     assert words in end.text
-    assert end.evidence["kernel"] == {"readable": kernel.readable, "lines": list(kernel.lines)}
+    assert end.evidence["kernel"] == {"readable": kernel.readable, "lines": [*kernel.lines, *kernel.other_oom]}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +198,7 @@ def test_the_kernel_is_asked_for_what_concerns_the_job() -> None:
         "NVRM: Xid (PCI:0): 79",
         "eth0 up",
     ]
-    assert kernel.of_job(said, {8}) == Kernel(True, (said[0], said[2], said[3]), (8,))
+    assert kernel.of_job(said, {8}) == Kernel(True, (said[0], said[2], said[3]), (8,), (said[1],))
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:

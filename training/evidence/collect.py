@@ -24,6 +24,6 @@ def collect(folder: JobFolder, seen: Seen, words: Kernel, raw: str, text: str) -
         ],
     }  # fmt: skip
     if seen.since:
-        found["kernel"] = {"readable": words.readable, "lines": list(words.lines)}
+        found["kernel"] = {"readable": words.readable, "lines": [*words.lines, *words.other_oom]}
         found["oom_kills"] = seen.oom_kills
     return {name: value for name, value in found.items() if value not in ([], {})}

@@ -29,11 +29,15 @@ XID = re.compile(r"NVRM: Xid ")
 
 @dataclass(frozen=True)
 class Kernel:
-    """`readable`: whether the log could be read at all. `lines`: those of this job. `oom`: its processes killed so."""
+    """`readable`: whether the log could be read at all. `lines`: those of this job. `oom`: its processes killed so.
+
+    `other_oom`: lines of other processes killed for memory; in a container they may be ours, under other numbers.
+    """
 
     readable: bool = False
     lines: tuple[str, ...] = ()
     oom: tuple[int, ...] = ()
+    other_oom: tuple[str, ...] = ()
 
 
 def unread(_pids: Collection[int], _since: float) -> Kernel:
@@ -55,14 +59,16 @@ def read(pids: Collection[int], since: float, path: Path = KMSG) -> Kernel:
 
 def of_job(messages: Iterable[str], pids: Collection[int]) -> Kernel:
     """PURE: pick the messages that speak of `pids`, or of a GPU's fault."""
-    lines, oom = [], []
+    lines, oom, other = [], [], []
     for text in messages:
         spoken = {int(found[1]) for speaks in SPEAKS if (found := speaks.search(text))} & set(pids)
         if spoken or XID.search(text):
             lines.append(text[:300])
         if spoken and OOM.search(text):
             oom += sorted(spoken)
-    return Kernel(True, tuple(lines[-MOST_LINES:]), tuple(oom))
+        elif OOM.search(text):
+            other.append(text[:300])
+    return Kernel(True, tuple(lines[-MOST_LINES:]), tuple(oom), tuple(other[-1:]))
 
 
 def records(path: Path = KMSG) -> Iterable[tuple[float, str]]:

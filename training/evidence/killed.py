@@ -32,6 +32,8 @@ def _cause(words: Kernel, kills: int | None) -> tuple[str, str]:
         return "killed by the host, out of memory", f"the kernel says: {words.lines[-1]}"
     if kills:
         return "killed by the host, out of memory", f"its memory group counted {kills} such kills meanwhile"
+    if words.other_oom:  # in a container the kernel counts processes otherwise than we see them
+        return SENTENCES[Reason.KILLED_BY_HOST], f"the kernel killed for memory meanwhile: {words.other_oom[-1]}"
     if words.readable and kills == 0:
-        return "killed, and not for a lack of memory", "neither the kernel's log nor the memory group tells of one"
+        return "killed, and not by the kernel for a lack of memory", "neither its log nor the memory group tells of it"
     return SENTENCES[Reason.KILLED_BY_HOST], ""
