@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -48,6 +49,19 @@ def test_the_page_says_what_waits_for_what_and_what_is_free(page: Client, world:
     Node.objects.update(in_service=True)
     large = launched(world, "large", wish=Wish(2), priority=1)
     assert f"0: free, kept for run #{large.pk}" in page.get("/queue/board").content.decode()
+
+
+def test_who_can_start_is_called_when_gpus_come_free_and_nobody_else(
+    world: World, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    feed = world.running()
+    Claim.objects.create(node=world.nodes[0], attempt=feed.run.attempt)
+    _, small = launched(world, "large"), launched(world, "small", wish=Wish(1, 1), priority=1)
+    sent: list[object] = []
+    monkeypatch.setattr("webapp.dispatch.send", lambda *message: sent.append(message))
+    with django_capture_on_commit_callbacks(execute=True):
+        feed.end(RunState.FAILED)
+    assert sent == [("workers.advance_run", small.pk)]
 
 
 def test_a_paused_queue_starts_nobody_and_says_who_paused_it_and_why(page: Client, world: World) -> None:

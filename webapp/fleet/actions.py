@@ -7,6 +7,7 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from training.spec.lint import Problem, Refused
+from webapp.runs.queue import wake
 
 from . import changes, uses
 from .models import Node
@@ -39,6 +40,7 @@ def restore(node: Node, actor: str) -> None:
     node.in_service, node.drained_at, node.drained_by, node.drained_why = True, None, "", ""
     node.save(update_fields=["in_service", "drained_at", "drained_by", "drained_why"])
     changes.record(node, actor, "returned to service")
+    wake.call(node.cluster_id)
 
 
 @transaction.atomic

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from training.spec.faults import SENTENCES, Reason
 
-from ..dispatch import advance_run
 from . import jobkinds, journal, sources
 from .models import Attempt, NodeJob, Run, Transition
+from .queue import wake
 from .states import ENDED, RunState, allowed
 
 
@@ -77,8 +77,7 @@ def _close(attempt: Attempt, new: str, reason: Reason | None, failure: Mapping[s
         attempt.failure = dict(failure)
         attempt.save(update_fields=["ended_at", "reason", "failure"])
         attempt.claims.all().delete()
-        for waiting in Run.objects.filter(cluster_id=attempt.run.cluster_id, state=RunState.QUEUED):
-            advance_run(waiting.pk)
+        wake.call(attempt.run.cluster_id)
 
 
 def lock(run_id: int) -> None:

@@ -11,27 +11,37 @@ from training.spec.plan import check_nodes
 from webapp.fleet.models import Claim, Cluster, Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
-from webapp.runs.queue.board import board, slot_of
+from webapp.runs.queue.board import Board, board, slot_of
 from webapp.runs.queue.plan import Gpus, Placed
 from webapp.runs.states import RunState
 from webapp.trials.queue import give_way
 
 from ..end.ending import End
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS, LONGEST_WAIT = 10.0, 60.0
 
 
 def claim(run: Run, attempt: Attempt) -> float:
     """Move on with the GPUs, or wait for whoever has them or comes first."""
     if attempt.not_before and (left := (attempt.not_before - timezone.now()).total_seconds()) > 0:
         return left
-    if _given(run) is None:  # most looks end here, and lock nothing
-        return WAIT_SECONDS
+    found = board(run.cluster_id)
+    if not isinstance(found.verdicts.get(run.pk), Placed):  # most looks end here, and lock nothing
+        return _wait(found, run)
     try:
         with transaction.atomic():
             return _take(run, attempt)
     except IntegrityError:  # a node that changed its cluster meanwhile
         return WAIT_SECONDS
+
+
+def _wait(found: Board, run: Run) -> float:
+    """Return when to look again: who can start is called (webapp.runs.queue.wake), so this is for what gets lost.
+
+    The further behind the later, or hundreds that wait would keep a worker busy with looking.
+    """
+    ahead = [other.pk for other in found.waiting].index(run.pk) if run.pk in found.verdicts else 0
+    return min(max(WAIT_SECONDS, ahead), LONGEST_WAIT)
 
 
 def _given(run: Run) -> dict[int, Gpus] | None:

@@ -7,11 +7,11 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from training.spec.lint import Problem, Refused
-from webapp.dispatch import advance_run
 from webapp.fleet.models import Cluster
 
 from .. import journal, lifecycle
 from ..models import Pause, Run
+from ..queue import wake
 from ..queue.rank import priority_problems
 from ..queue.wish import Wish
 from ..states import RESUMABLE, RunState
@@ -91,10 +91,9 @@ def _tell(run: Run, text: str, by: User) -> None:
 
 
 def _look(cluster: Cluster | None) -> None:
-    """Have the runs that wait look again."""
-    waiting = Run.objects.filter(state=RunState.QUEUED)
-    for run in waiting.filter(cluster=cluster) if cluster else waiting:
-        advance_run(run.pk)
+    """Have the runs that wait look again; None: in every cluster."""
+    for one in [cluster] if cluster else Cluster.objects.all():
+        wake.call(one.pk)
 
 
 def _staff(by: User, what: str) -> None:

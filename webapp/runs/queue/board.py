@@ -69,6 +69,8 @@ def why_out(node: Node) -> str:
     """Return why no new run is placed on a node, as words behind its name; empty: it is."""
     if not node.host_key:
         return "has no confirmed host key"
+    if not node.python:
+        return "has no interpreter"
     if node.in_service:
         return ""
     by = f" by {node.drained_by}" if node.drained_by else ""
