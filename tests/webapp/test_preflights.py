@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from django.test import Client
+from django.utils import timezone
 
+from training.spec.faults import Reason
 from webapp.accounts.models import Token
-from webapp.fleet.models import Cluster
+from webapp.fleet.models import Cluster, Node
 from webapp.preflights.models import Cell, Preflight, State
+from webapp.runs.states import RunState
 
 from .rows import HOSTILE, World
 
@@ -51,3 +54,15 @@ def test_the_api_works(page: Client, world: World) -> None:
     assert {cell["state"] for cell in body["cells"]} == {"waiting"}
     listed = page.get(f"/api/v1/clusters/{world.cluster.pk}/preflights", **as_token).json()
     assert [one["id"] for one in listed["items"]] == [body["id"]]
+
+
+def test_a_removed_node_is_not_asked_and_a_refused_run_leads_to_its_grid(page: Client, world: World) -> None:
+    Node.objects.filter(name="beta").update(removed_at=timezone.now())
+    page.post(PAGE)
+    assert {cell.node.name for cell in Cell.objects.all()} == {"alpha"}
+    feed = world.running()
+    row = Preflight.objects.create(cluster=world.cluster, attempt=feed.run.attempt, asked_by="launch")
+    feed.end(RunState.FAILED, reason=Reason.PREFLIGHT, text="node alpha: disk_free: full. Free it.")
+    shown = page.get(f"/runs/{feed.run.pk}/part/failure").content.decode()
+    assert row.get_absolute_url() in shown
+    assert f"run #{feed.run.pk}" in page.get(row.get_absolute_url()).content.decode()

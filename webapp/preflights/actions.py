@@ -18,13 +18,13 @@ KEPT = 30  # preflights of a cluster; older ones go when another is asked for
 
 
 def ask(cluster: Cluster, actor: str) -> Preflight:
-    """Return a new preflight of all nodes of `cluster`, or the one that is under way. Raises Refused without a node."""
+    """Return a new preflight of the nodes of `cluster`, or the one that is under way. Raises Refused without a node."""
     with transaction.atomic():
         Cluster.objects.select_for_update().get(pk=cluster.pk)  # two clicks ask once
         under_way = cluster.preflights.filter(ended_at=None, attempt=None).first()
         if under_way:
             return under_way
-        nodes = list(cluster.nodes.order_by("name"))
+        nodes = list(cluster.nodes.filter(removed_at=None).order_by("name"))
         if not nodes:
             raise Refused([Problem("cluster", "it has no node yet", "Add a node to it first.")])
         made = make(cluster, nodes, actor)

@@ -32,7 +32,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
         "cluster": cluster,
         "grid": grid(found) if found else None,
         "past": cluster.preflights.select_related("attempt")[:PAST],
-        "empty": not cluster.nodes.exists(),
+        "empty": not cluster.nodes.filter(removed_at=None).exists(),
     }
     return render(request, "preflights/page.html", context)
 

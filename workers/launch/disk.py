@@ -31,11 +31,19 @@ def problems(
 
 
 def warnings(
-    recipe: Recipe, course: Course, members: Sequence[Member], facts: Mapping[str, Mapping[str, Any]]
+    recipe: Recipe,
+    course: Course,
+    members: Sequence[Member],
+    facts: Mapping[str, Mapping[str, Any]],
+    shared: bool | None = None,
 ) -> list[str]:
-    """Return a sentence for each node whose disk will be full before the run is over, as far as the rule can tell."""
+    """Return a sentence for each node whose disk will be full before the run is over, as far as the rule can tell.
+
+    `shared`: whether the nodes were seen to share one disk; None: it is guessed from what they say of it.
+    """
     answers = [facts[member.name] for member in members]
-    shared = look_shared([(answer.get("disk_total") or 0, answer.get("disk_free") or 0) for answer in answers])
+    if shared is None:
+        shared = look_shared([(answer.get("disk_total") or 0, answer.get("disk_free") or 0) for answer in answers])
     found = []
     for member in members[:1] if shared else members:
         there = _disk(recipe, members, member, facts[member.name], shared=shared)

@@ -68,17 +68,20 @@ async def before(attempt: Attempt, members: list[Member], hosts: steps.Hosts, as
         raise End(Reason.PREFLIGHT, "; ".join(texts))
     placed = [_with_way(member, network.ways.get(member.name)) for member in members]
     port = int(facts[members[0].name]["port"])
-    return Passed(placed, port, disk.warnings(asked.recipe, asked.course, members, facts))
+    return Passed(placed, port, disk.warnings(asked.recipe, asked.course, members, facts, network.shared))
 
 
 @dataclass(frozen=True)
 class _Network:
-    """What lies between the nodes. `signature`: of their state, where every port was just found open."""
+    """What lies between the nodes. `signature`: of their state, where every port was just found open. `shared`: whether
+    they were seen to have one disk; None where nobody looked.
+    """
 
     ways: Mapping[str, Way] = field(default_factory=dict)
     found: Mapping[str, Findings] = field(default_factory=dict)
     texts: Sequence[str] = ()
     signature: str = ""
+    shared: bool | None = None
 
 
 async def _answers(
@@ -116,10 +119,11 @@ async def _network(members: Sequence[Member], hosts: steps.Hosts, facts: Mapping
     if len(members) < 2:
         await steps.forget(members, hosts, token)
         return _Network(found=steps.between(members, steps.ONE_NODE))
-    stored = storage.findings(await steps.seen(members, hosts, token))
+    seen = await steps.seen(members, hosts, token)
     forgetting = asyncio.create_task(steps.forget(members, hosts, token))
     try:
-        return await _between(members, hosts, facts, stored, token)
+        found = await _between(members, hosts, facts, storage.findings(seen), token)
+        return replace(found, shared=storage.shared(seen))
     finally:
         await forgetting
 
