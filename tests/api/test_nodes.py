@@ -80,6 +80,8 @@ def test_a_node_is_changed_drained_returned_and_removed(world: World, staff: Cal
     staff.post(f"{one}/provision/cancel")
     assert Provision.objects.get().cancelled_by == "ada"
     assert staff.get(f"{one}/provision").json()["base"] == "/usr/bin/python3"
+    assert "being made there" in refused(staff.delete(one), 422, "node")
+    Provision.objects.update(state="cancelled")
     assert staff.delete(one).status_code == 204
     refused(staff.get(one), 404, "id")
 

@@ -153,6 +153,7 @@ def test_a_node_without_an_interpreter_waits_for_one(page: Client, world: World)
     page.post(f"/fleet/nodes/{node.pk}/interpreter/make", {"base": "/usr/bin/python3", "path": "", "gpu": "1"})
     made = Provision.objects.get()
     assert (made.base, made.gpu, made.requested_by) == ("/usr/bin/python3", True, "ada")
+    assert "being made there" in page.post(f"/fleet/nodes/{node.pk}/remove").content.decode()
     again = page.post(f"/fleet/nodes/{node.pk}/interpreter/make", {"path": "python3"}, follow=True)
     assert "no absolute path" in again.content.decode()
     part = f"/fleet/nodes/{node.pk}/interpreter"

@@ -9,7 +9,8 @@ from webapp.deliveries.models import Delivery, Destination
 from webapp.runs.models import Checkpoint, Export, Placement
 
 from . import holders
-from .models import Node
+from .models import Node, Provision
+from .models.provision import ENDED
 
 WAIT = "Stop it or wait for its end; drain the node so that nothing new comes."
 
@@ -29,6 +30,8 @@ def _in_use(node: Node) -> Iterator[tuple[str, str]]:
     unsettled = Placement.objects.filter(node=node, attempt__ended_at=None, attempt__claims=None)
     for placement in unsettled.select_related("attempt__run"):
         yield f"{placement.attempt} has not ended there", WAIT
+    if Provision.objects.filter(node=node).exclude(state__in=ENDED).exists():
+        yield "an interpreter is being made there", "Stop that, or wait for its end."
     for other in node.behind.filter(removed_at=None):
         yield f"{other} is reached through it", "Give that node another jump host first."
     for destination in Destination.objects.filter(node=node):
