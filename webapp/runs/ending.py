@@ -21,10 +21,15 @@ class NodeEnd:
 
 
 def ending(run: Run) -> dict[str, object]:
-    """Return the nodes of a run that is stopping or over; none while there is nothing to prove."""
+    """Return the nodes of a run that is stopping or over; none while there is nothing to prove.
+
+    That one which has finished by itself is gone is no news: only where it isn't proven, it is.
+    """
     attempt = run.attempt
     shown = attempt is not None and (run.state == RunState.STOPPING or attempt.ended_at)
     nodes = _nodes(attempt) if shown and attempt else []
+    if run.state == RunState.SUCCEEDED and all(node.proven for node in nodes):
+        nodes = []
     return {
         "nodes": nodes,
         "proven": all(node.proven for node in nodes),
