@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 
+import pytest
+
 from tests.workers.world import World
+from webapp import dispatch
 from webapp.fleet.models import Node
 from webapp.preflights import actions
 from webapp.preflights.models import Cell, Preflight, State
-from workers import advance
+from workers import advance, sweep
 from workers.preflight import demand
 
 
@@ -53,6 +56,7 @@ def test_a_node_that_is_away_is_a_column_of_its_own(world: World) -> None:
 
 
 def test_asked_twice_and_delivered_twice_it_is_one(world: World) -> None:
+    Node.objects.filter(name="n1").update(scratch=str(world.folder / "n0"))
     row = asked(world)
     assert asked(world).pk == row.pk
     both = [threading.Thread(target=demand.advance, args=(row.pk,)) for _ in range(2)]
@@ -63,10 +67,18 @@ def test_asked_twice_and_delivered_twice_it_is_one(world: World) -> None:
     asks = [command for command in world.hosts[0].commands if " training preflight " in command]
     assert len(asks) == 1
     assert Preflight.objects.count() == 1
+    assert cell(row, "storage", "n1").text == "shared by all nodes"
 
 
-def test_one_that_never_came_to_an_end_is_given_up(world: World) -> None:
+def test_one_that_got_lost_is_sent_again_and_one_without_end_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = asked(world)
+    sent: list[tuple[str | int, ...]] = []
+    monkeypatch.setattr(dispatch, "send", lambda *message: sent.append(message))
+    for _ in range(2):
+        sweep.sweep()
+    assert sent.count((dispatch.PREFLIGHT, row.pk)) == 1
     Preflight.objects.update(asked_at=row.asked_at - 2 * demand.LIMIT)
     demand.advance(row.pk)
     assert "did not come to an end" in cell(row, "reach", "n0").text

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from django.db import transaction
 
 from training.spec.lint import Problem, Refused
 from webapp import dispatch
 from webapp.fleet.models import Cluster, Node
-from webapp.runs.models import Attempt
 
 from .checks import CHECKS
 from .models import Cell, Preflight
 
-KEPT = 30  # preflights of a cluster; older ones go when another is asked for
+KEPT = 30  # preflights of a cluster that people asked for; those of launches stay with their runs
 
 
 def ask(cluster: Cluster, actor: str) -> Preflight:
@@ -32,19 +31,12 @@ def ask(cluster: Cluster, actor: str) -> Preflight:
     return made
 
 
-def make(cluster: Cluster, nodes: Iterable[Node], actor: str, attempt: Attempt | None = None) -> Preflight:
+def make(cluster: Cluster, nodes: Iterable[Node], actor: str) -> Preflight:
     """Make the rows of a preflight, every cell waiting."""
-    made = Preflight.objects.create(cluster=cluster, asked_by=actor, attempt=attempt)
+    made = Preflight.objects.create(cluster=cluster, asked_by=actor)
     Cell.objects.bulk_create(
         [Cell(preflight=made, node=node, check_name=check.slug) for check in CHECKS for node in nodes]
     )
-    _forget(_beyond(cluster))
+    older = list(cluster.preflights.filter(attempt=None).values_list("pk", flat=True)[KEPT:])
+    Preflight.objects.filter(pk__in=older).exclude(ended_at=None).delete()
     return made
-
-
-def _beyond(cluster: Cluster) -> Sequence[int]:
-    return list(cluster.preflights.values_list("pk", flat=True)[KEPT:])
-
-
-def _forget(keys: Sequence[int]) -> None:
-    Preflight.objects.filter(pk__in=keys).exclude(ended_at=None).delete()

@@ -16,6 +16,7 @@ from webapp.fleet.ssh import Host
 from .. import group
 from ..group import Answer, Member
 
+UNMADE = Problem("python", "it has no interpreter yet", "Have one made on the node's page, or name one.")
 NO_PYTHON = "Give the absolute path of a Python 3.11 or newer on that node."
 SECONDS = 90.0
 
@@ -46,6 +47,8 @@ ALONE = Question()
 
 async def ask(member: Member, host: Host, question: Question = ALONE) -> Answer:
     """Return what `preflight` says; a node without Python says it through `problems`."""
+    if not member.slot.python:
+        return {"problems": [vars(UNMADE)]}
     argv = training_argv(member.slot, member.release, "preflight", *question.words(member))
     result = await host.run(argv, seconds=SECONDS)
     if result.code == 0:

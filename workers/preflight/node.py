@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from training.spec.folder import JobFolder
-from training.spec.lint import Problem
 from webapp.fleet.models import Node
-from webapp.fleet.models.node import NO_PYTHON
 from webapp.fleet.ssh import Endpoint, Host, SshError
 
 from .. import group
 from ..group import Answer, Member
 from ..launch import release
-from .asked import ask, keep, problems
+from .asked import UNMADE, ask, keep, problems
 
 
 def member_of(node: Node, rank: int = 0) -> Member:
@@ -28,7 +26,7 @@ def check_node(node_id: int) -> None:
     if node is None:
         return
     if not node.python:
-        keep(node.pk, {}, [Problem("python", NO_PYTHON, "Have one made on the node's page, or name one.")])
+        keep(node.pk, {}, [UNMADE])
         return
     member = member_of(node)
     facts = group.on_each([member], put_and_ask)[0]
