@@ -105,7 +105,7 @@ class Field:
         return next(p for p in self.of(run, host) if _supervised(p))
 
     def accelerate(self, run: int, host: SshHost) -> psutil.Process:
-        return next(p for p in self.of(run, host) if "accelerate.commands.launch" in p.cmdline())
+        return next(p for p in self.of(run, host) if "accelerate.commands.launch" in _words(p))
 
     def rank(self, run: int, host: SshHost) -> psutil.Process:
         return next(p for p in self.of(run, host) if _environment(p).get("LOCAL_RANK") == "0")
@@ -150,6 +150,18 @@ class Field:
         self.state(run, *ENDED)
 
 
+def sshd(host: SshHost) -> list[psutil.Process]:
+    """Return the host's sshd and its sessions."""
+    return [process for process in host.processes() if _words(process)[0].startswith("sshd")]
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline() or [""]
+    except psutil.Error:
+        return [""]
+
+
 def _environment(process: psutil.Process) -> dict[str, str]:
     try:
         return dict(process.environ())
@@ -159,8 +171,5 @@ def _environment(process: psutil.Process) -> dict[str, str]:
 
 def _supervised(process: psutil.Process) -> str:
     """Return the folder that a supervisor works for, "" where it is none."""
-    try:
-        words = process.cmdline()
-    except psutil.Error:
-        return ""
+    words = _words(process)
     return words[4] + "/" if words[2:4] == ["training", "supervise"] else ""

@@ -13,7 +13,7 @@ from tests.e2e.ssh_hosts import SshHost
 from tests.e2e.stack import until
 
 from .case import Told, case
-from .field import ENDED, Field
+from .field import ENDED, Field, sshd
 from .python import ahead, other_version, without
 
 GROUP = "before it trains"
@@ -26,7 +26,7 @@ def _refused(field: Field, run: int, *words: str, reasons: tuple[str, ...], limi
     assert (told["state"], told["step"]) == ("failed", 0), told["state"]
     assert told["reason"] in reasons, f"{told['reason']}: {told['reason_text']}"
     for word in words:
-        assert word in seen, f"{word!r} is not in {seen!r}"
+        assert word.lower() in seen.lower(), f"{word!r} is not in {seen!r}"
     return Told(run, seen, f"failed: {told['reason']}", seconds)
 
 
@@ -66,12 +66,8 @@ def host_key_changed(field: Field) -> Told:
     host = field.hosts[1]
     host.new_key()
     field.undo.append(lambda: enlist(field.stack, field.cluster, host))
-    until("sshd to be back", lambda: _listens(host))
+    until("sshd to be back", lambda: sshd(host))
     return _refused(field, field.order("another key"), host.name, "SHA256:", reasons=("host_key_changed",))
-
-
-def _listens(host: SshHost) -> bool:
-    return any((p.cmdline() or [""])[0].startswith("sshd") for p in host.processes())
 
 
 @case(GROUP, "a node that takes the connection and then says nothing (sshd under kill -STOP)")
@@ -84,9 +80,8 @@ def node_hangs_at_connect(field: Field) -> Told:
 
 def silence(field: Field, host: SshHost) -> None:
     """Let the kernel take connections to the host, and nobody say anything."""
-    for process in host.processes():
-        if (process.cmdline() or [""])[0].startswith("sshd"):
-            process.send_signal(signal.SIGSTOP)
+    for process in sshd(host):
+        process.send_signal(signal.SIGSTOP)
     field.undo.append(host.end_sshd)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,10 +15,10 @@ from .refused import silence
 GROUP = "stops"
 
 
-def _stop(field: Field, run: int) -> Told:
+def _stop(field: Field, run: int, how: str = "graceful") -> Told:
     """Ask for a stop; wait until it is proven, and say how long that took."""
     asked = time.monotonic()
-    field.stack.api("POST", f"/runs/{run}/stop")
+    field.stack.api("POST", f"/runs/{run}/stop", {"how": how})
     told = field.state(run, *ENDED)
     seconds = time.monotonic() - asked
     assert told["state"] == "stopped", f"{told['state']}: {told['reason_text']}"
@@ -60,6 +61,15 @@ def stopped_twice(field: Field) -> Told:
     assert moves.count("stopping") == 1, moves
     assert told is None or told.ended == "stopped: stopped"
     return told or Told(run, field.site.run(run), "stopped: stopped")
+
+
+@case(GROUP, "a stop, now, of a run with a rank under kill -STOP")
+def stopped_now(field: Field) -> Told:
+    run, host = field.training("is stopped now"), field.hosts[1]
+    field.rank(run, host).send_signal(signal.SIGSTOP)
+    told = _stop(field, run, "now")
+    assert told.ended == "stopped: stopped_unsaved"
+    return told
 
 
 @case(GROUP, "a stop in the middle of a save")
