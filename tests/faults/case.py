@@ -82,7 +82,8 @@ def play(chosen: Case, field: Field) -> Record:
     finally:
         field.mend()
     took = time.monotonic() - began
-    return Record(chosen.group, chosen.name, chosen.done, told.saw, told.ended, told.seconds, lost, left, took, failed)
+    saw = field.plain(told.saw)
+    return Record(chosen.group, chosen.name, chosen.done, saw, told.ended, told.seconds, lost, left, took, failed)
 
 
 def write(records: list[Record], path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import socket
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -130,6 +132,13 @@ class Field:
     def _service(self, host: SshHost, value: str) -> None:
         self.site.post(f"/fleet/nodes/{self.node(host)['id']}/service", in_service=value, why="the fault matrix")
         assert self.node(host)["in_service"] == (value == "1")
+
+    def plain(self, text: str) -> str:
+        """Return what was seen without the names of the machine that it was seen on."""
+        names = {str(self.stack.state): "<state>", sys.executable: "<python>", f" on {socket.gethostname()}": ""}
+        for name, word in names.items():
+            text = text.replace(name, word)
+        return text
 
     def mend(self) -> None:
         """Put everything right again after a case, and end what it left behind."""

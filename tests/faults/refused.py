@@ -106,7 +106,7 @@ def wrong_interface(field: Field) -> Told:
 @case(GROUP, "the data set's files are gone from the service")
 def data_set_gone(field: Field) -> Told:
     field.end_long()
-    for path in list((field.stack.state / "datasets").rglob("train.jsonl")):
+    for path in list((field.stack.state / "datasets").rglob("*.jsonl")):
         path.rename(path.with_suffix(".away"))
         field.undo.append(lambda path=path: path.with_suffix(".away").rename(path))
     return _refused(field, field.order("no data"), reasons=("data",))
