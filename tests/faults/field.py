@@ -135,7 +135,7 @@ class Field:
 
     def plain(self, text: str) -> str:
         """Return what was seen without the names of the machine that it was seen on."""
-        names = {str(self.stack.state): "<state>", sys.executable: "<python>", f" on {socket.gethostname()}": ""}
+        names = {str(self.stack.state): "STATE", sys.executable: "python", f" on {socket.gethostname()}": ""}
         for name, word in names.items():
             text = text.replace(name, word)
         return text

@@ -42,7 +42,12 @@ def _row(record: Record) -> str:
     ended = record.ended if record.good else f"**FAILED**: {record.failed or record.ended}"
     seconds = "" if record.seconds is None else f"{record.seconds:.1f}"
     cells = (record.done, _cut(record.saw), _cut(ended), seconds, _count(record.lost), _count(record.left))
-    return f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"
+    return f"| {' | '.join(map(_plain, cells))} |"
+
+
+def _plain(text: str) -> str:
+    """Return what Markdown shows as it is, in one cell."""
+    return " ".join(text.replace("|", "/").replace("<", "&lt;").split())
 
 
 def _cut(text: str) -> str:
