@@ -15,7 +15,7 @@ from tests.sshd import Sshd
 from webapp.fleet.ssh import Endpoint, connect, make_identity
 
 IDENTITY = make_identity()
-PATIENCE, SILENCE = 8.0, 13  # seconds after which the relay drops an idle connection, and of our saying nothing
+PATIENCE, SILENCE = 8.0, 10  # seconds after which the relay drops an idle connection, and of our saying nothing
 
 
 class Firewall:

@@ -74,6 +74,16 @@ def test_what_does_not_listen_is_killed_when_the_recipes_time_is_over(world: Wor
     stored_equals_written(run)
 
 
+def test_where_one_nodes_part_of_the_save_is_lost_nobody_waits_for_the_rest(world: World, following: Following) -> None:
+    world.behave(steps=1000, pace=0.1, deaf=True, fail={"1": 40})
+    run = world.to(world.run(limits={"stop_seconds": 900}), "running")
+    actions.stop(run, "ada")
+    advance.advance(run.pk)
+    world.to(run, "stopped")
+    assert exits(run) == ["stopped_unsaved", "rank_failed"]
+    assert (run.reason, world.supervisors()) == ("stopped_unsaved", [])
+
+
 def test_a_run_that_finishes_meanwhile_has_succeeded(world: World, following: Following) -> None:
     world.behave(steps=3, pace=0.3)
     run = world.to(world.run(), "running")
