@@ -180,7 +180,7 @@ async def test_leaving_a_host_ends_what_it_does_there_and_no_more(server: OpenSs
 
 
 async def test_who_is_cancelled_while_connecting_takes_nothing_from_the_others(sshd: Sshd) -> None:
-    pool, there = Pool(idle=0.2), endpoint(sshd)
+    pool, there = Pool(idle=1.0), endpoint(sshd)
     for pause in (0, 0, 0.001, 0.005, 0.02):
         callers = [asyncio.create_task(say(there, pool, str(n))) for n in range(3)]
         await asyncio.sleep(pause)
