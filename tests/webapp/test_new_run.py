@@ -178,6 +178,20 @@ def test_a_clone_says_what_differs(page: Client, world: World, filled: dict[str,
     assert Run.objects.exclude(pk=source.pk).get().cloned_from == source
 
 
+def test_where_it_would_like_to_train_is_kept_checked_and_cloned(page: Client, filled: dict[str, Any]) -> None:
+    asked = {"nodes": "1", "on_nodes": "beta, alpha", "priority": "5"}
+    forecast = page.post("/runs/new/panel", filled | asked).context["forecast"]
+    assert (forecast.ranks, [node.name for node in forecast.files.nodes]) == (1, ["alpha"])
+    refused = page.post("/runs/new/", filled | asked | {"nodes": "3", "on_nodes": "", "save": "1"})
+    assert [problem.field for problem in refused.context["problems"]] == ["nodes"]
+    assert refused.context["wish_open"]
+    page.post("/runs/new/", filled | asked | {"save": "1"})
+    run = Run.objects.get()
+    assert (run.wished(), run.priority) == (Wish(1, on_nodes=("beta", "alpha")), 5)
+    form = page.get(f"/runs/new/?from={run.pk}").context["form"]
+    assert form.asked == {"nodes": "1", "gpus_per_node": "", "labels": "", "on_nodes": "beta, alpha", "priority": ""}
+
+
 def test_enter_makes_nothing(page: Client, filled: dict[str, Any]) -> None:
     text = page.get("/runs/new/").content.decode()
     first = text[text.index('id="new-run"') :]
