@@ -20,10 +20,15 @@ from training.spec.lint import Refused
 from webapp.fleet import provisioning
 from webapp.fleet.models import Node, NodeChange, Provision
 from webapp.fleet.models.node import NO_PYTHON
-from workers.provision import advance, find
+from workers.provision import advance, find, steps
 
 BASE = os.path.realpath(sys.executable)
 PASSWORD = "correct-horse"  # of an index that is never asked
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "STAY_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -62,7 +67,7 @@ def test_killed_in_the_middle_it_is_made_again_and_taken(world: World, wheels: P
     Node.objects.filter(pk=node.pk).update(python="", in_service=False, drained_why=NO_PYTHON)
     node.refresh_from_db()
     stopped = provisioning.provision(node, "ada", base=BASE)
-    drive(stopped, lambda found: found.step == "environment")
+    drive(stopped, lambda found: found.step)
     provisioning.cancel(stopped, "eve")
     drive(stopped, lambda found: found.has_ended)
     assert (stopped.state, stopped.cancelled_by) == ("cancelled", "eve")

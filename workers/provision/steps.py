@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,7 +21,9 @@ from webapp.fleet.models.provision import ProvisionState
 from ..group import Answer
 from . import find, remote, wanted
 
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 1.0  # the sweep comes every 5 s
+STAY_SECONDS = 4.0  # that one look goes on, so that the page moves: half of a worker's slot, and no more
+BETWEEN_SECONDS = 1.0
 SHOWN = 40  # lines of a step that failed
 OF_PYTHON = {"python", "versions", "cuda"}  # problems of the interpreter itself, not of the host
 
@@ -37,7 +40,7 @@ def begin(found: Provision) -> float | None:
     _same(found).update(python=str(place.python))  # before anything is started: what is cancelled is looked for there
     answer = remote.ask(found.node, found.base, lambda member, host: remote.start(member, host, what, place))
     _same(found).filter(state=ProvisionState.QUEUED).update(state=ProvisionState.RUNNING, **_told(answer))
-    return LOOK_SECONDS
+    return 0.0
 
 
 def _choose(found: Provision) -> None:
@@ -68,23 +71,37 @@ def _minor_of_others(node: Node) -> tuple[int, int] | None:
 
 
 def look(found: Provision) -> float | None:
-    """Write down what the node tells; end it once the making has ended."""
+    """Write down what the node tells, for a few seconds; end it once the making has ended."""
+    until = time.monotonic() + STAY_SECONDS
+    answer = _status(found)
+    while answer["state"] == "running" and time.monotonic() < until:
+        time.sleep(BETWEEN_SECONDS)
+        answer = _status(found)
+    if answer["state"] == "running":
+        return LOOK_SECONDS
+    _same(found).update(tail=answer["tail"][-SHOWN:])
+    _refuse_unless_made(answer)
+    _finish(found)
+    return None
+
+
+def _status(found: Provision) -> Answer:
+    """Ask the node how far it is, and write it down."""
     place = _place(found)
     answer = remote.ask(found.node, found.base, lambda member, host: remote.provision(member, host, "status", place))
-    state, exit = answer["state"], answer["exit"]
-    if state == "running":
-        _same(found).update(**_told(answer))
-        return LOOK_SECONDS
-    _same(found).update(**_told(answer), tail=answer["tail"][-SHOWN:])
-    if state != "ended":
+    _same(found).update(**_told(answer))
+    return answer
+
+
+def _refuse_unless_made(answer: Answer) -> None:
+    exit = answer["exit"]
+    if answer["state"] != "ended":
         fix = "Try again: what was downloaded is kept."
         raise Refused([Problem("node", "the making was ended on the node, or the node was restarted", fix)])
     if exit.get("code") != 0:
         name = exit.get("step") or "?"
         why = f"the step {name} failed with status {exit.get('code')}"
         raise Refused([Problem(name, why, way_out(name, answer["tail"]))])
-    _finish(found)
-    return None
 
 
 def _finish(found: Provision) -> None:

@@ -49,7 +49,8 @@ def confirm(request: HttpRequest) -> HttpResponse:
         enrol.put_node(node, form.cleaned_data["cluster"], person(request).get_username())
     except Refused as refused:
         return _form(request, form, refused.problems)
-    messages.success(request, f"{node} is added, its host key pinned. Press Check to see whether it can train.")
+    then = "Press Check now to see whether it can train." if node.python else "Have an interpreter made below."
+    messages.success(request, f"{node} is added, its host key pinned. {then}")
     return redirect(node)
 
 
