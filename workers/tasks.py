@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery.signals import heartbeat_sent, worker_ready
+from django.db import DatabaseError, connection
 
 from webapp import dispatch
 from webapp.runs import heartbeat
@@ -14,6 +17,8 @@ from .nodejob import advance as nodejob
 from .preflight import demand, node
 from .provision import advance as provision
 from .provision import find
+
+log = logging.getLogger(__name__)
 
 
 @app.task(name=dispatch.ADVANCE_RUN)
@@ -79,4 +84,10 @@ def say_alive(**_: object) -> None:
 
 @worker_ready.connect
 def look_soon(**_: object) -> None:
-    leftovers.look_soon()
+    """A lost look is no loss: the nodes are asked a few minutes later."""
+    try:
+        leftovers.look_soon()
+    except DatabaseError as error:
+        log.warning("nodes are asked a little later: %s", error)
+    finally:
+        connection.close()  # of the worker's first process: its children must not come by it
