@@ -100,10 +100,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.stop", description="From Stop to the proof.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--trace", action="store_true", help="say where the time goes")
+    parser.add_argument("--state", type=Path, help="state folder of the service, kept; default: a new one, removed")
     options = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shardboard-bench-")))
-        service = Stack((folder / "state").resolve())
+        service = Stack((options.state or folder / "state").resolve())
         stack.callback(service.stop)
         service.start()
         hosts = stack.enter_context(enlisted(service, CLUSTER, folder / "hosts"))
