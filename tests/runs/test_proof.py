@@ -38,5 +38,7 @@ def test_memory(gpus: list[dict[str, Any]] | None, held: list[int], words: str) 
 def test_processes_and_what_could_not_be_asked() -> None:
     assert proof.sentence(proof.made({"processes": [7], "gpus": []}, 1.0, None)) == "1 process is left"
     assert proof.sentence(proof.made({"processes": [7, 8]}, 1.0, None)) == "2 processes are left"
+    late = proof.made({"gpus": []}, at=7300.0, asked=0.0)  # of a node that was away
+    assert proof.sentence(late) == "no process left, no GPU here, 2 h 1 min after the request"
     problem = proof.made({"gpus": [], "gpu_problem": "NVML: Unknown Error"}, 1.0, None)
     assert proof.sentence(problem) == "no process left, GPU memory not known (NVML: Unknown Error)"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webapp.show import size
+from webapp.show import duration, size
 
 Proof = Mapping[str, Any]
 CLOSE = 100 << 20  # bytes of a GPU's memory that its driver may keep for itself, more or less
@@ -44,8 +44,10 @@ def sentence(proof: Proof) -> str:
     if count:
         return f"{count} {'process is' if count == 1 else 'processes are'} left"
     seconds = proof.get("seconds")
-    after = "" if seconds is None else f", {seconds:g} s after the request"
-    return f"no process left, {_memory(proof)}{after}"
+    if seconds is None:
+        return f"no process left, {_memory(proof)}"
+    took = f"{seconds:g} s" if seconds < 120 else duration(seconds)
+    return f"no process left, {_memory(proof)}, {took} after the request"
 
 
 def _memory(proof: Proof) -> str:
