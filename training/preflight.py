@@ -19,11 +19,11 @@ import socket
 import sys
 import tempfile
 import time
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from . import gpus
+from . import gpus, installed
 from .interfaces import interfaces
 from .memory import memory
 from .modelfacts import parameters, shapes
@@ -45,6 +45,7 @@ NEEDED = {
     "yaml": "PyYAML",
 }
 OPTIONAL = {"peft": "peft", "flash_attn": "flash-attn", "bitsandbytes": "bitsandbytes", "pynvml": "nvidia-ml-py"}
+NCCL = ("nvidia-nccl-cu13", "nvidia-nccl-cu12")
 REQUIREMENTS = Path(__file__).resolve().with_name("requirements.txt")
 FREE_BYTES = 1 << 30  # less than this and not even the smallest job has room
 MIB = 1 << 20
@@ -101,7 +102,9 @@ def _python(problems: list[dict[str, str]]) -> dict[str, Any]:
     if sys.version_info < PYTHON:
         reason = "this interpreter is {}.{}, training needs {}.{}".format(*sys.version_info[:2], *PYTHON)
         _problem(problems, "python", reason, "Give the node the absolute path of a newer one.")
-    versions = {name: _version(distribution) for name, distribution in {**NEEDED, **OPTIONAL}.items()}
+    wanted = {**NEEDED, **OPTIONAL}
+    known = installed.versions([*wanted.values(), *NCCL])
+    versions = {name: known[distribution] for name, distribution in wanted.items()}
     missing = [distribution for name, distribution in NEEDED.items() if versions[name] is None]
     if missing:
         fix = f"{sys.executable} -m pip install -r {REQUIREMENTS}"
@@ -110,19 +113,13 @@ def _python(problems: list[dict[str, str]]) -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "executable": sys.executable,
         "versions": versions,
-        **_cuda(),
+        "cuda": _cuda(),
+        "nccl": next(filter(None, map(known.get, NCCL)), None),
     }
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _cuda() -> dict[str, str | None]:
-    """Return the CUDA that torch was built for (None: a CPU build) and the NCCL beside it, without importing torch."""
+def _cuda() -> str | None:
+    """Return the CUDA that torch was built for (None: a CPU build, or no torch), without importing it."""
     spec = util.find_spec("torch")
     cuda = None
     if spec and spec.origin:
@@ -130,8 +127,7 @@ def _cuda() -> dict[str, str | None]:
         text = version.read_text("utf-8") if version.is_file() else ""
         found = re.search(r"^cuda\b[^=]*=\s*'([^']+)'", text, re.MULTILINE)
         cuda = found[1] if found else None
-    nccl = next(filter(None, map(_version, ("nvidia-nccl-cu13", "nvidia-nccl-cu12"))), None)
-    return {"cuda": cuda, "nccl": nccl}
+    return cuda
 
 
 def _gpus(problems: list[dict[str, str]]) -> dict[str, Any]:
@@ -146,7 +142,7 @@ def _gpus(problems: list[dict[str, str]]) -> dict[str, Any]:
         return {"gpus": [], "gpu_processes": [], **rdma}
     if not found:
         return {"gpus": [], "gpu_processes": [], **rdma}
-    if _version("torch") and not _cuda()["cuda"]:
+    if util.find_spec("torch") and not _cuda():
         fix = f"{sys.executable} -m pip install --force-reinstall -r {REQUIREMENTS}"
         _problem(problems, "cuda", "there are GPUs, and torch is a build without CUDA", fix)
     return {"gpus": found, "gpu_processes": used, "fabric": gpus.fabric(), "nvlink": gpus.nvlink(), **rdma}

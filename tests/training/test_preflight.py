@@ -8,10 +8,13 @@ import socket
 import subprocess
 import sys
 import venv
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from training import installed
 
 from .nodejobs import ROOT, call
 
@@ -118,3 +121,17 @@ def tool(folder: Path, body: str) -> None:
     path = folder / "nvidia-smi"
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
+
+
+def test_versions_are_those_that_the_interpreter_would_take(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (
+        first / "Flash_Attn-9.8+cu13.dist-info",
+        second / "flash_attn-1.0.dist-info",
+        second / "x-1.egg-info",
+    ):
+        folder.mkdir(parents=True)
+    found = installed.versions(["flash-attn", "x", "none"], [str(first), str(second), str(tmp_path / "away")])
+    assert found == {"flash-attn": "9.8+cu13", "x": "1", "none": None}
+    named = ["torch", "PyYAML", "nvidia-ml-py", "accelerate"]
+    assert installed.versions(named) == {name: metadata.version(name) for name in named}
