@@ -14,7 +14,8 @@
 # make prove-memory   4 GB of weights exported and proven within 1 GB of memory
 # make prove-resume   a run killed ten times goes on exactly
 # make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
-# make bench-watch    what being watched costs a training step
+# make bench-follow   one follower reads 200 runs of 2 nodes: lag, memory, lines lost; root for hosts of its own
+# make bench-follow bench-watch    what being watched costs a training step
 # make bench-download  5 GB through the web server: interrupted, memory, and the pages beside it; 5 GB of disk
 # make gpu-check   what only a GPU can show, in under five minutes; installs nothing
 # make screenshots    docs/images, of a real run
@@ -118,6 +119,10 @@ prove-faults: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 
 prove-oldest: $(VENV)/.tests
 	@$(BIN)/python -W ignore -m tests.prove.oldest
+
+bench-follow: $(VENV)/.tests
+	@tests/packages.sh
+	@$(BIN)/python -m tests.bench.following $(BENCH_ARGS)
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)

@@ -1,4 +1,4 @@
-"""Streams find their export again, whichever way the tables are moved."""
+"""Streams find their export again, and samples are folded or rows, whichever way the tables are moved."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from tests.runs.test_folding import fill, seen
 from tests.runs.test_journal import attempt  # noqa: F401
-from webapp.runs.models import Attempt, Checkpoint, Export, Stream
+from webapp.runs.folding import BLOCK, fold
+from webapp.runs.models import Attempt, Checkpoint, Export, SampleBlock, Stream
 
 BEFORE = [("runs", "0009_export_dtype_base")]
 
@@ -21,17 +23,25 @@ def migrate(targets: list[tuple[str, str]]) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_streams_keep_their_export_forwards_and_backwards(attempt: Attempt) -> None:  # noqa: F811
+def test_rows_are_whole_forwards_and_backwards(attempt: Attempt) -> None:  # noqa: F811
     node = attempt.placements.get().node
     saved = Checkpoint.objects.create(attempt=attempt, step=1, nodes=1, world_size=1)
     export = Export.objects.create(checkpoint=saved, dtype="float32")
     for source, job in (("train@0", {}), (f"export@{export.pk}", {"job_kind": "export", "job_id": export.pk})):
         Stream.objects.create(attempt=attempt, source=source, node=node, path="/x", **job)
+    fold(fill(attempt, 2 * BLOCK + 5))
+    before = seen(attempt.run)
     now = MigrationExecutor(connection).loader.graph.leaf_nodes()
     try:
-        old = migrate(BEFORE).get_model("runs", "Stream").objects
-        assert {row.source: row.export_id for row in old.all()} == {"train@0": None, f"export@{export.pk}": export.pk}
+        old = migrate(BEFORE)
+        rows = old.get_model("runs", "Stream").objects.exclude(source="node@0")
+        assert {row.source: row.export_id for row in rows} == {"train@0": None, f"export@{export.pk}": export.pk}
+        assert old.get_model("runs", "Event").objects.filter(kind="sample").count() == 2 * BLOCK + 5
+        points = old.get_model("runs", "Point").objects.filter(series__name="node0/gpu0/load")
+        assert (points.count(), points.filter(odd="NaN").count()) == (2 * BLOCK + 3, 1)
     finally:
         migrate(now)
-    kept = {row.source: (row.job_kind, row.job_id) for row in Stream.objects.all()}
+    assert SampleBlock.objects.count() == 1
+    assert seen(attempt.run) == before
+    kept = {row.source: (row.job_kind, row.job_id) for row in Stream.objects.exclude(source="node@0")}
     assert kept == {"train@0": ("", None), f"export@{export.pk}": ("export", export.pk)}

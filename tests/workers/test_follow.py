@@ -191,7 +191,8 @@ def test_a_node_whose_interpreter_fails_is_shown_with_its_reason(
     Node.objects.filter(name="n1").update(python=str(broken))
     with Following():
         write("train@0", 1)
-        wait(lambda: Placement.objects.get(rank=1).unreachable_since is not None and count("train@0") == 1)
+        wait(lambda: count("service:warning") == 1 and count("train@0") == 1)
+        assert Placement.objects.get(rank=1).unreachable_since is not None
     assert Placement.objects.get(rank=0).unreachable_since is None
     (told,) = Event.objects.filter(source="service:warning").values_list("data", flat=True)
     assert "n1" in told["text"]

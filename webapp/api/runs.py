@@ -14,6 +14,7 @@ from webapp.fleet.models import Cluster
 from webapp.runs import actions, series
 from webapp.runs.models import Event, ModelSource, Run
 from webapp.runs.queue.wish import FIELDS, Wish
+from webapp.runs.replay import replayed
 from webapp.runs.states import RunState
 
 from .finders import Ref, actor_of, named, run_of, user_of, version_named
@@ -109,8 +110,7 @@ def list_events(
 ) -> EventsOut:
     """Read the run's journal in order: what its nodes wrote and what the service did."""
     run = run_of(run_id)
-    rows = Event.objects.filter(run=run, number__gt=after).select_related("attempt").order_by("number")
-    found = list(rows[: limit + 1])
+    found = replayed(run.pk, after, limit + 1)
     shown = found[:limit]
     return EventsOut(items=[EventOut.of(e) for e in shown], next=shown[-1].number if len(found) > limit else None)
 

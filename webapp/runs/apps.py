@@ -1,4 +1,7 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class RunsConfig(AppConfig):
@@ -8,6 +11,11 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         import webapp.checks  # noqa: F401  registers itself
 
-        from . import exported
+        from . import exported, serieskeys
 
         exported.register()
+
+        def moved(**_: Any) -> None:
+            serieskeys.forget()  # ids may be given anew
+
+        post_migrate.connect(moved, sender=self, weak=False)

@@ -14,6 +14,7 @@ from training.spec.schedule import learning_rates
 
 from . import series
 from .models import Attempt, Run, Series
+from .samples import Tails
 
 MAX_POINTS = 10_000
 MEMORY = re.compile(r"node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total)")  # of what is over time, all that is drawn
@@ -32,7 +33,9 @@ def picture(run: Run, count: int) -> dict[str, Any]:
     for row in Series.objects.filter(attempt__run=run).order_by("name", "attempt__number"):
         if row.axis == "step" or MEMORY.fullmatch(row.name):
             rows.setdefault(row.name, []).append(row)
-    curves = {PLANNED: _planned(run)} | {name: _curve(run, newest, found, count) for name, found in rows.items()}
+    tails = Tails()
+    drawn = {name: _curve(run, newest, found, count, tails) for name, found in rows.items()}
+    curves = {PLANNED: _planned(run)} | drawn
     return {"cursor": run.journal, "series": {name: curve for name, curve in curves.items() if curve["points"]}}
 
 
@@ -42,11 +45,15 @@ def _planned(run: Run) -> dict[str, Any]:
     return {"axis": "step", "points": [list(point) for point in points], "tail": []}
 
 
-def _curve(run: Run, newest: Attempt | None, found: list[Series], count: int) -> dict[str, Any]:
+def _curve(run: Run, newest: Attempt | None, found: list[Series], count: int, tails: Tails) -> dict[str, Any]:
     axis = found[0].axis
     if axis == "time":
         own = found[-1] if newest is not None and found[-1].attempt_id == newest.pk else None
-        return {"axis": axis, "points": _pairs(series.read_beyond(own, points=count)) if own else [], "tail": []}
+        return {
+            "axis": axis,
+            "points": _pairs(series.read_beyond(own, points=count, tails=tails)) if own else [],
+            "tail": [],
+        }
     spans = {span.attempt: span for span in series.lineage(run)}
     tail: list[Pair] = []
     for row in found:

@@ -77,8 +77,9 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
         await super().receive(text_data or "null", None, **kwargs)
 
     async def look(self, message: dict[str, Any]) -> None:
-        """Somebody wrote to the journal."""
-        self.wanted.set()
+        """Somebody wrote to the journals of these runs."""
+        if self.run_id in message["runs"]:
+            self.wanted.set()
 
     async def disconnect(self, code: int) -> None:
         if self.follower is not None:

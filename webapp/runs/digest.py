@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
-from training.spec.events import Kind, number
+from training.spec.events import Kind
 from training.spec.faults import Reason
 
 from ..dispatch import advance_job, advance_run
 from . import jobkinds
 from .counts import INT, SMALL_INT, not_counts
-from .models import Checkpoint, CheckpointPart, Event, Placement, Point, Run, Series, Stream
+from .each import insert_each, update_each
+from .models import Attempt, Checkpoint, CheckpointPart, Event, Placement, Point, Run, Stream
+from .readings import PROBLEM, readings
+from .serieskeys import Key, is_known, series_ids
 
-PROBLEM = "problem"  # beside an event's data: why it means nothing
-Numbers = dict[tuple[str, str], dict[float, float]]  # (series, axis) -> {x: value}
+Points = dict[Key, dict[float, float]]  # of each series {x: value}
 
 
 def flag(stream: Stream, events: Iterable[Event]) -> None:
@@ -27,73 +28,52 @@ def flag(stream: Stream, events: Iterable[Event]) -> None:
             event.data = {**event.data, PROBLEM: problem}
 
 
-def take(stream: Stream, events: Sequence[Event]) -> None:
-    """Digest `events`, all new, flagged and all of `stream`."""
-    sound = [event for event in events if PROBLEM not in event.data]
-    _store_points(stream, _numbers(sound))
-    for event in sound:
-        if stream.job_kind:
-            _of_job(stream, event)
-        elif handler := HANDLERS.get(event.kind):
-            handler(stream, event)
+def take(digested: Iterable[tuple[Stream, Sequence[Event]]]) -> None:
+    """Digest events, all new and flagged, each with the other ones of its stream."""
+    points: Points = {}
+    reached: dict[int, tuple[Stream, int]] = {}  # by attempt: the last step
+    for stream, events in digested:
+        for event in events:
+            if PROBLEM in event.data:
+                continue
+            for reading in () if is_known(event) else readings(event):
+                key = Key(event.attempt_id, reading.name[:100], reading.axis)
+                points.setdefault(key, {})[reading.x] = reading.value
+            if stream.job_kind:
+                _of_job(stream, event)
+            elif event.kind == Kind.METRICS and event.step is not None:
+                before = reached.get(event.attempt_id, (stream, 0))[1]
+                reached[event.attempt_id] = stream, max(before, event.step)
+            elif handler := HANDLERS.get(event.kind):
+                handler(stream, event)
+    _store_points(points)
+    _progress({stream.attempt: step for stream, step in reached.values()})
 
 
-def _numbers(events: Iterable[Event]) -> Numbers:
-    found: Numbers = defaultdict(dict)
-    for event in events:
-        for name, axis, x, value in readings(event):
-            found[name[:100], axis][x] = value
-    return found
+def _progress(reached: dict[Attempt, int]) -> None:
+    """Move each run on to the step that its newest attempt has reached; what comes late from an old one isn't news."""
+    runs = Run.objects.filter(pk__in={attempt.run_id for attempt in reached})
+    now = {pk: at for pk, *at in runs.annotate(newest=Max("attempts__number")).values_list("pk", "newest", "step")}
+    moved = [
+        (step, attempt.run_id)
+        for attempt, step in reached.items()
+        if attempt.number == now[attempt.run_id][0] and step > now[attempt.run_id][1]
+    ]
+    update_each(Run, ["step"], moved)
 
 
-def readings(event: Event) -> Iterable[tuple[str, str, float, float]]:
-    """Yield (series, axis, x, value) for every number of `event` that is drawn."""
-    if PROBLEM in event.data:
-        return
-    if event.kind in (Kind.METRICS, Kind.EVALUATION) and event.step is not None:
-        prefix = "eval/" if event.kind == Kind.EVALUATION else ""
-        for key, raw in event.data.items():
-            if (value := _number(raw)) is not None:
-                yield f"{prefix}{key}", "step", float(event.step), value
-    elif event.kind == Kind.SAMPLE and event.source.startswith("node@"):
-        yield from _sample_readings(f"node{event.source.partition('@')[2]}", event)
-
-
-def _sample_readings(node: str, event: Event) -> Iterable[tuple[str, str, float, float]]:
-    at = event.at.timestamp()
-    for key, raw in event.data.items():
-        if (value := _number(raw)) is not None:
-            yield f"{node}/{key}", "time", at, value
-    for gpu in event.data.get("gpus", []):
-        for key, raw in gpu.items():
-            if key != "index" and (value := _number(raw)) is not None:
-                yield f"{node}/gpu{gpu['index']}/{key}", "time", at, value
-
-
-def _number(raw: object) -> float | None:
-    try:
-        return number(raw)
-    except OverflowError:  # an integer of hundreds of digits
-        return None
-
-
-def _store_points(stream: Stream, found: Numbers) -> None:
+def _store_points(found: Points) -> None:
+    """Store what is over steps; what is over time stays in its samples until they are folded (see folding)."""
     if not found:
         return
-    series = _series(stream, dict(found.keys()))
-    points = [Point.of(series[name], x, value) for (name, _), values in found.items() for x, value in values.items()]
-    Point.objects.bulk_create(
-        points, update_conflicts=True, unique_fields=["series", "x"], update_fields=["value", "odd"]
-    )
-
-
-def _series(stream: Stream, axes: dict[str, str]) -> dict[str, Series]:
-    rows = Series.objects.filter(attempt_id=stream.attempt_id, name__in=axes)
-    known = {row.name: row for row in rows}
-    if missing := [Series(attempt_id=stream.attempt_id, name=n, axis=a) for n, a in axes.items() if n not in known]:
-        Series.objects.bulk_create(missing, ignore_conflicts=True)
-        known = {row.name: row for row in rows.all()}
-    return known
+    ids = series_ids(found.keys())
+    points = [
+        (ids[key[:2]], x, *Point.columns(value))
+        for key, values in found.items()
+        if key.axis == "step"
+        for x, value in values.items()
+    ]
+    insert_each(Point, ("series_id", "x", "value", "odd"), points, unique=("series_id", "x"))
 
 
 def _bad_started(event: Event) -> str:
@@ -148,11 +128,6 @@ def _runs_of_newest(stream: Stream) -> QuerySet[Run]:
     return Run.objects.filter(pk=attempt.run_id).exclude(attempts__number__gt=attempt.number)
 
 
-def _progress_of_run(stream: Stream, event: Event) -> None:
-    if event.step is not None:
-        _runs_of_newest(stream).filter(step__lt=event.step).update(step=event.step)
-
-
 def _checkpoint(stream: Stream, event: Event) -> None:
     data = event.data
     checkpoint, _ = Checkpoint.objects.get_or_create(
@@ -205,7 +180,6 @@ def _of_job(stream: Stream, event: Event) -> None:
 
 HANDLERS: dict[str, Callable[[Stream, Event], None]] = {
     Kind.STARTED: _started,
-    Kind.METRICS: _progress_of_run,
     Kind.CHECKPOINT: _checkpoint,
     Kind.CHECKPOINT_DELETED: _checkpoint_deleted,
     Kind.EXIT: _exit,

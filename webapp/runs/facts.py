@@ -15,8 +15,8 @@ from training.spec.events import Kind
 from training.spec.parts import StatePart
 from webapp.show import NOTHING, figure, size, words
 
-from .digest import PROBLEM
 from .models import Attempt, Event
+from .readings import PROBLEM
 
 FORMATS, MODEL, RANKS, ROWS, TEST_ROWS, RESUME, MORE = (
     "Number formats", "Model", "Ranks and loading", "Data", "Data to evaluate on", "Restored on resume", "More",

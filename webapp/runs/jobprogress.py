@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from training.spec.events import Kind
 
-from . import digest, sources
+from . import sources
 from .models import Event, NodeJob
+from .readings import PROBLEM
 
 LEAST = timedelta(seconds=2)  # earlier nothing can be said
 
@@ -17,7 +18,7 @@ def time_left(job: NodeJob) -> timedelta | None:
     if not job.total or job.done >= job.total:
         return None
     told = Event.objects.filter(attempt=job.attempt, source=sources.events(job.KIND, job.pk), kind=Kind.PROGRESS)
-    told = told.filter(data__phase=job.phase).exclude(data__has_key=digest.PROBLEM).order_by("seq")
+    told = told.filter(data__phase=job.phase).exclude(data__has_key=PROBLEM).order_by("seq")
     first, last = told.first(), told.last()
     if first is None or last is None or last.at - first.at < LEAST:
         return None

@@ -6,6 +6,7 @@ so a reader that dies between the two reads again and changes nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,10 +20,13 @@ from training.spec.events import Event as Line
 from training.spec.events import Kind, strict
 
 from . import digest
+from .each import insert_each, json_value, time_value, update_each
 from .models import Attempt, Event, Run, Stream, Transition
 from .nudge import nudge_on_commit
 
 SHARDS = "shards"  # text: what of a checkpoint goes from which node to which, and which way
+EVENT = ("run_id", "number", "attempt_id", "source", "seq", "kind", "at", "received_at", "step", "data")
+UNSTORABLE = ("\\u0000", "\\ud")  # how JSON writes NUL, surrogates, and some letters beside them
 
 
 @dataclass(frozen=True)
@@ -33,28 +37,66 @@ class Bad:
     text: str
 
 
-@transaction.atomic
-def record(stream: Stream, lines: Sequence[Line], offset: int, bad: Sequence[Bad] = ()) -> int:
-    """Store the lines that are new and move `stream` to `offset`; return how many rows that gave.
+@dataclass(frozen=True)
+class Read:
+    """What was read of a stream up to byte `offset`."""
 
-    Safe to call twice with the same bytes, also by two readers at once: the run's row is the lock. A bad line
-    becomes a warning of its own source, so that it neither blocks the lines behind it nor takes their numbers.
+    stream: Stream
+    lines: Sequence[Line]
+    offset: int
+    bad: Sequence[Bad] = ()
+
+
+def record(stream: Stream, lines: Sequence[Line], offset: int, bad: Sequence[Bad] = ()) -> int:
+    """Store the lines that are new and move `stream` to `offset`; return how many rows that gave."""
+    return record_all([Read(stream, lines, offset, bad)])
+
+
+@transaction.atomic
+def record_all(reads: Sequence[Read]) -> int:
+    """Store what was read of several streams, each once in `reads`; return how many rows that gave.
+
+    Safe to call twice with the same bytes, also by two readers at once: the runs' rows are the locks, taken in the
+    order of their ids. A bad line becomes a warning of its own source, so that it neither blocks the lines behind it
+    nor takes their numbers. A stream that is gone with its run is passed over.
     """
-    run = Run.objects.select_for_update().get(pk=stream.attempt.run_id)
-    held = Stream.objects.select_for_update().get(pk=stream.pk)
-    fresh = _rising(lines, held.last_seq)
-    events = [_event(held, line) for line in fresh] + [_warning(held, b) for b in bad if b.end > held.offset]
-    if events:
-        _number(run, events)
-        digest.flag(held, events)
-        Event.objects.bulk_create(events)
-        digest.take(held, events)
-        nudge_on_commit(run.pk)
-    held.offset = max(held.offset, offset)
-    held.last_seq = fresh[-1].seq if fresh else held.last_seq
-    held.save(update_fields=["offset", "last_seq"])
-    stream.offset, stream.last_seq = held.offset, held.last_seq
+    journals = _locked(reads)
+    rows = Stream.objects.filter(pk__in=[read.stream.pk for read in reads]).select_related("attempt")
+    held = {row.pk: row for row in rows.select_for_update(of=("self",)).order_by("pk")}
+    digested = [(held[read.stream.pk], _taken(held[read.stream.pk], read)) for read in reads if read.stream.pk in held]
+    events = [event for _, found in digested for event in found]
+    _number(journals, events)
+    for stream, found in digested:
+        digest.flag(stream, found)
+    insert_each(Event, EVENT, [_row(event) for event in events])
+    digest.take(digested)
+    update_each(Stream, ["offset", "last_seq"], [(row.offset, row.last_seq, row.pk) for row in held.values()])
+    nudge_on_commit({event.run_id for event in events})
+    for read in reads:
+        if row := held.get(read.stream.pk):
+            read.stream.offset, read.stream.last_seq = row.offset, row.last_seq
     return len(events)
+
+
+def _locked(reads: Iterable[Read]) -> dict[int, int]:
+    """Lock the runs; return the newest number of each."""
+    runs = {read.stream.attempt.run_id for read in reads}
+    return dict(Run.objects.filter(pk__in=runs).select_for_update().order_by("pk").values_list("pk", "journal"))
+
+
+def _taken(held: Stream, read: Read) -> list[Event]:
+    """Return the events that are new, and move `held` on."""
+    fresh = _rising(read.lines, held.last_seq)
+    events = [_event(held, line) for line in fresh] + [_warning(held, b) for b in read.bad if b.end > held.offset]
+    held.offset = max(held.offset, read.offset)
+    held.last_seq = fresh[-1].seq if fresh else held.last_seq
+    return events
+
+
+def _row(event: Event) -> tuple[Any, ...]:
+    at, received_at = time_value(event.at), time_value(event.received_at)
+    same = (event.run_id, event.number, event.attempt_id, event.source, event.seq, event.kind)
+    return (*same, at, received_at, event.step, json_value(event.data))
 
 
 def _rising(lines: Iterable[Line], last: int) -> list[Line]:
@@ -76,7 +118,7 @@ def _event(stream: Stream, line: Line) -> Event:
         kind=line.kind,
         at=datetime.fromtimestamp(line.at, UTC),
         step=line.step,
-        data=storable(strict(line.data)),
+        data=storable(line.data),
     )
 
 
@@ -93,21 +135,31 @@ def _warning(stream: Stream, bad: Bad) -> Event:
 
 
 def storable(value: Any) -> Any:
-    """Return `value` with what PostgreSQL's JSON can't hold, NUL and lone surrogates, written as escapes."""
+    """Return `value` as strict JSON without what PostgreSQL's can't hold: NUL and lone surrogates become escapes."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:
+        text = UNSTORABLE[0]
+    return _escaped(strict(value)) if any(part in text for part in UNSTORABLE) else value
+
+
+def _escaped(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {storable(key): storable(v) for key, v in value.items()}
+        return {_escaped(key): _escaped(v) for key, v in value.items()}
     if isinstance(value, list):
-        return [storable(v) for v in value]
+        return [_escaped(v) for v in value]
     return value
 
 
-def _number(run: Run, events: Sequence[Event]) -> None:
-    """Give `events` the run's next numbers. The row stays locked until the transaction ends."""
-    first = _reserve(run, len(events))
-    for i, event in enumerate(events):
-        event.number = first + i
+def _number(journals: dict[int, int], events: Sequence[Event]) -> None:
+    """Give `events` their runs' next numbers. The runs' rows stay locked until the transaction ends."""
+    for event in events:
+        journals[event.run_id] += 1
+        event.number = journals[event.run_id]
+    moved = {event.run_id for event in events}
+    update_each(Run, ["journal"], [(journals[run], run) for run in sorted(moved)])
 
 
 def _reserve(run: Run, count: int) -> int:
@@ -142,4 +194,4 @@ def add(
     Event.objects.create(
         run=run, number=_reserve(run, 1), attempt=attempt, source=source, seq=seq, kind=kind, at=at, data=data
     )
-    nudge_on_commit(run.pk)
+    nudge_on_commit({run.pk})

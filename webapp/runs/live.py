@@ -15,8 +15,9 @@ from training.spec.events import Kind, strict
 from . import jobkinds, journal, proof, reach, sources
 from .actions.end import KIND as STOP_KIND
 from .actions.queue import KIND as QUEUE_KIND
-from .digest import readings
 from .models import Attempt, Event
+from .readings import readings
+from .replay import replayed
 from .shelf import acts
 
 LIMIT = 500
@@ -53,7 +54,7 @@ def batch(run_id: int, after: int, limit: int = LIMIT) -> dict[str, Any]:
     {"cursor": n, "more": bool, "points": {series: [[x, value or "NaN"]...]},
      "log": [{"number", "source", "text"}], "changed": [part...], "step": n or null}
     """
-    rows = list(Event.objects.filter(run_id=run_id, number__gt=after).order_by("number")[: limit + 1])
+    rows = replayed(run_id, after, limit + 1)
     more, rows = len(rows) > limit, rows[:limit]
     newest: int | None = Attempt.objects.filter(run_id=run_id).order_by("-number").values_list("pk", flat=True).first()
     return {
@@ -69,8 +70,8 @@ def batch(run_id: int, after: int, limit: int = LIMIT) -> dict[str, Any]:
 def _points(rows: Iterable[Event]) -> dict[str, list[list[Any]]]:
     points: dict[str, list[list[Any]]] = {}
     for row in rows:
-        for name, _, x, value in readings(row):
-            points.setdefault(name, []).append([x, strict(value)])
+        for reading in readings(row):
+            points.setdefault(reading.name, []).append([reading.x, strict(reading.value)])
     return points
 
 

@@ -1,8 +1,14 @@
-"""Say "look again" to whoever watches a run. Carries no fact, so it may be lost."""
+"""Say "look again" to whoever watches a run. Carries no fact, so it may be lost.
+
+Pages are told in a few groups, each of many runs: a message per run would be most of what a busy follower does.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import defaultdict
+from collections.abc import Iterable
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -10,21 +16,34 @@ from django.db import transaction
 from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
+GROUPS = 16
 
 
 def group(run_id: int) -> str:
-    return f"run.{run_id}"
+    """Return the group in which the run's pages are."""
+    return f"runs.{run_id % GROUPS}"
 
 
-def nudge_on_commit(run_id: int) -> None:
-    transaction.on_commit(lambda: nudge(run_id))
+def nudge_on_commit(run_ids: Iterable[int]) -> None:
+    """Nudge these runs' pages once the transaction is over."""
+    transaction.on_commit(lambda: nudge(run_ids))
 
 
-def nudge(run_id: int) -> None:
+def nudge(run_ids: Iterable[int]) -> None:
+    """Send {"type": "look", "runs": [id...]} to the groups of these runs."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for run_id in sorted(run_ids):
+        groups[group(run_id)].append(run_id)
+    if groups:
+        async_to_sync(_send)(groups)
+
+
+async def _send(groups: dict[str, list[int]]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
     try:
-        async_to_sync(layer.group_send)(group(run_id), {"type": "look"})
+        sending = (layer.group_send(name, {"type": "look", "runs": runs}) for name, runs in groups.items())
+        await asyncio.gather(*sending)
     except (RedisError, OSError) as error:
-        log.warning("run %s: no nudge sent, pages look again by themselves: %s", run_id, error)
+        log.warning("runs %s: no nudge sent, pages look again by themselves: %s", list(groups.values()), error)

@@ -16,7 +16,6 @@ from . import actions, jobkinds, journal
 from .actions.end import KIND as STOP_KIND
 from .actions.queue import KIND as QUEUE_KIND
 from .actions.queue import MOVABLE
-from .digest import PROBLEM
 from .ending import ending
 from .expected import progress
 from .facts import panel
@@ -26,6 +25,7 @@ from .gpu_words import gpu_note
 from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .queue.waiting import waiting
+from .readings import PROBLEM
 from .shelf import acts as shelf_acts
 from .shelf import moves, room, rows
 from .shelf.fates import kept

@@ -15,7 +15,9 @@ from typing import Any, cast
 from django.db import connection
 from django.db.models import OuterRef, Subquery
 
+from . import samples
 from .models import Point, Run, Series
+from .samples import Tails, Wanted
 from .thinning import PER_BUCKET, Row, thin
 
 FETCHED = 5000
@@ -62,25 +64,19 @@ def names(run: Run) -> list[tuple[str, str]]:
 
 def last_values(run: Run) -> dict[str, float | str | None]:
     """Return the last value of every series, in the merged view."""
-    found = _last(run, [Span(a, -math.inf, math.inf) for a in _newest_first(run)], axis="time")
-    return dict(sorted((_last(run, lineage(run), axis="step") | found).items()))
+    found: dict[str, float | str | None] = {}
+    for attempt in run.attempts.order_by("number").values_list("pk", flat=True):
+        found |= samples.last_values(attempt)
+    return dict(sorted((last_metrics(run) | found).items()))
 
 
 def last_metrics(run: Run) -> dict[str, float | str | None]:
     """Return the last value of every metric over steps: loss, learning rate, `eval/...`."""
-    return dict(sorted(_last(run, lineage(run), axis="step").items()))
-
-
-def _newest_first(run: Run) -> list[int]:
-    return list(run.attempts.order_by("-number").values_list("pk", flat=True))
-
-
-def _last(run: Run, spans: list[Span], axis: str) -> dict[str, float | str | None]:
     found: dict[str, float | str | None] = {}
-    for span in spans:
+    for span in lineage(run):
         points = Point.objects.filter(series=OuterRef("pk"), x__gt=_finite(span.after), x__lte=_finite(span.upto))
         newest = points.order_by("-x")
-        rows = Series.objects.filter(attempt=span.attempt, axis=axis).annotate(
+        rows = Series.objects.filter(attempt=span.attempt, axis="step").annotate(
             x=Subquery(newest.values("x")[:1]),
             value=Subquery(newest.values("value")[:1]),
             odd=Subquery(newest.values("odd")[:1]),
@@ -88,7 +84,7 @@ def _last(run: Run, spans: list[Span], axis: str) -> dict[str, float | str | Non
         for row in rows:
             if row.x is not None:
                 found.setdefault(row.name, row.odd or row.value)
-    return found
+    return dict(sorted(found.items()))
 
 
 def _finite(x: float) -> float:
@@ -106,19 +102,34 @@ def read(run: Run, name: str, points: int = 1500) -> Reading | None:
     if not parts:
         return None
     axis = parts[0][2]
-    spans = {span.attempt: span for span in lineage(run)}
     if axis == "time":
-        spans = {attempt: Span(attempt, -math.inf, math.inf) for _, attempt, _ in parts}
-    where = [(pk, spans[attempt]) for pk, attempt, _ in parts if attempt in spans]
-    rows = _rows(where, points) if where else []
+        rows = _thinned(samples.rows(Wanted(pk, attempt, name) for pk, attempt, _ in sorted(parts)), points)
+    else:
+        spans = {span.attempt: span for span in lineage(run)}
+        where = [(pk, spans[attempt]) for pk, attempt, _ in parts if attempt in spans]
+        rows = _rows(where, points) if where else []
     steps = [int(x) if axis == "step" else x for x, _, _ in rows]
     return Reading(name, axis, steps, _shown(rows))
 
 
-def read_beyond(series: Series, after: float = -math.inf, points: int = 1500) -> Reading:
-    """Return one attempt's own points past `after`, thinned alike: what it trained in vain, or its time series."""
-    rows = _rows([(series.pk, Span(series.attempt_id, after, math.inf))], points)
+def read_beyond(series: Series, after: float = -math.inf, points: int = 1500, tails: Tails | None = None) -> Reading:
+    """Return one attempt's own points past `after`, thinned alike: what it trained in vain, or its time series.
+
+    `tails`: of all series that are read for one picture.
+    """
+    if series.axis == "time":
+        rows = _thinned(samples.rows([Wanted(series.pk, series.attempt_id, series.name, after)], tails), points)
+    else:
+        rows = _rows([(series.pk, Span(series.attempt_id, after, math.inf))], points)
     return Reading(series.name, series.axis, [x for x, _, _ in rows], _shown(rows))
+
+
+def _thinned(rows: list[Row], points: int) -> list[Row]:
+    return rows if len(rows) <= points else list(thin(rows, rows[0][0], _width(rows[0][0], rows[-1][0], points)))
+
+
+def _width(low: float, high: float, points: int) -> float:
+    return (high - low) / max(1, points // PER_BUCKET) or 1.0
 
 
 def _shown(rows: list[Row]) -> list[float | str]:
@@ -136,10 +147,9 @@ def _rows(where: list[tuple[int, Span]], points: int) -> list[Row]:
         if count <= points:
             cursor.execute(f"{chosen} ORDER BY x", params)
             return cursor.fetchall()
-    width = (high - low) / max(1, points // PER_BUCKET) or 1.0
     with connection.chunked_cursor() as cursor:  # rows come as they are read, also from PostgreSQL
         cursor.execute(f"{chosen} ORDER BY x", params)
-        return list(thin(_stream(cursor), low, width))
+        return list(thin(_stream(cursor), low, _width(low, high, points)))
 
 
 def _stream(cursor: Any) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from asgiref.sync import sync_to_async
 
 from webapp.fleet.ssh import Host, SshError
-from webapp.runs import proof
+from webapp.runs import folding, proof
 from webapp.runs.models import Stream
 
 from .. import group
@@ -81,3 +81,4 @@ async def drain(stream: Stream, host: Host) -> None:
         async for block in host.read_range(stream.path, stream.offset):
             await keep(stream, reader.feed(block))
     await keep(stream, reader.rest())
+    await sync_to_async(folding.fold)(stream)

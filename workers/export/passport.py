@@ -20,8 +20,8 @@ from training.spec.passport import (
     versions,
 )
 from webapp.datasets.models import Version
-from webapp.runs.digest import PROBLEM
 from webapp.runs.models import Attempt, Checkpoint, Event, Export, Placement
+from webapp.runs.readings import PROBLEM
 
 HEAD = "train@0"  # rank 0's node tells what all ranks have in common
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError
 
 from training.spec.events import Event as Line
-from webapp.runs import journal
-from webapp.runs.journal import Bad
+from webapp.runs import journal, serieskeys
+from webapp.runs.journal import Bad, Read
 from webapp.runs.models import Stream
 
 from .reader import SHOWN, Batch
@@ -23,12 +23,11 @@ AWAY = (OperationalError, InterfaceError)  # the database is busy or gone: the s
 def store_all(taken: Sequence[tuple[Stream, Batch]]) -> None:
     """Store the batches of several streams in one transaction. Raises AWAY; then it may be called again."""
     try:
-        with transaction.atomic():
-            for stream, batch in sorted(taken, key=lambda pair: (pair[0].attempt.run_id, pair[0].pk)):
-                journal.record(stream, batch.lines, batch.offset, batch.bad)
+        journal.record_all([Read(stream, batch.lines, batch.offset, batch.bad) for stream, batch in taken])
     except AWAY:
         raise
     except Exception:  # noqa: BLE001  whatever one stream's lines do to a row holds up no other's, and is told there
+        serieskeys.forget()
         for stream, batch in taken:
             store(stream, batch)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from webapp.runs.models import Stream
 
+from .folder import Folder
 from .ingest import AWAY, store_all
 from .reader import Batch
 
@@ -24,6 +25,7 @@ class Keeper:
 
     def __init__(self, write: Write):
         self._write = write
+        self._folder = Folder()
         self._waiting: dict[int, tuple[Stream, Batch]] = {}
         self._lines = 0
         self._some = asyncio.Event()
@@ -55,11 +57,18 @@ class Keeper:
             self._room.set()
             await asyncio.sleep(min(LONGEST_REST, clock() - began))
 
+    def _keep(self, taken: list[tuple[Stream, Batch]]) -> None:
+        before = [stream.last_seq for stream, _ in taken]
+        store_all(taken)
+        for (stream, _), seq in zip(taken, before, strict=True):
+            self._folder.stored(stream, seq)
+        self._folder.some()
+
     async def _store(self, taken: list[tuple[Stream, Batch]]) -> None:
         """Store them whatever the database says at first: what was read must not be lost."""
         while True:
             try:
-                await self._write(store_all, taken)
+                await self._write(self._keep, taken)
                 return
             except AWAY as error:
                 log.warning("%d streams: not stored yet, tried again: %s", len(taken), error)

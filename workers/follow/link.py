@@ -40,7 +40,7 @@ class Link:
         self._told: set[int] = set()
         self._changed = asyncio.Event()
         self._alive = self._now()
-        self._shown: dict[int, bool] = {}  # attempt -> whether its node was shown as gone
+        self._shown: dict[int, tuple[bool, bool]] = {}  # attempt -> whether its node was shown as gone, and why
         self._unshown = True  # there may be attempts that were told nothing yet
 
     def want(self, streams: Iterable[Stream], gone: Iterable[int]) -> None:
@@ -143,12 +143,12 @@ class Link:
     async def _show(self, gone: bool, why: str = "") -> None:
         """Show on the runs whether the node can be reached; `why`: what it says for itself."""
         attempts = {s.attempt_id for s in self.streams.values() if not s.job_kind}
-        wanted = sorted(attempt for attempt in attempts if self._shown.get(attempt) != gone)
+        wanted = sorted(attempt for attempt in attempts if self._shown.get(attempt) != (gone, bool(why)))
         self._unshown = False
         try:
             if wanted:
                 await self._write(show, self.node, wanted, gone, why)
-            self._shown = dict.fromkeys(attempts, gone)
+            self._shown = dict.fromkeys(attempts, (gone, bool(why)))
         except DatabaseError as error:
             self._unshown = True
             log.warning("node %s: unreachable=%s not stored: %s", self.node, gone, error)

@@ -10,11 +10,13 @@ from ..models import (
     Checkpoint,
     CheckpointCopy,
     CheckpointPart,
+    Chunk,
     Event,
     IdempotencyKey,
     Pause,
     Placement,
     Point,
+    SampleBlock,
     Series,
     Stream,
     Transition,
@@ -82,6 +84,22 @@ class PointAdmin(FactsAdmin):
     list_filter = ["odd"]
     search_fields = ["=series__attempt__run__id", "=series__name"]
     list_select_related = ["series__attempt"]
+    ordering = ["-id"]
+
+
+@admin.register(Chunk)
+class ChunkAdmin(FactsAdmin):
+    list_display = ["series", "first", "last", "count"]
+    search_fields = ["=series__attempt__run__id", "=series__name"]
+    list_select_related = ["series__attempt"]
+    ordering = ["-id"]
+
+
+@admin.register(SampleBlock)
+class SampleBlockAdmin(FactsAdmin):
+    list_display = ["run_id", "source", "first", "last", "count"]
+    list_display_links = ["first"]
+    search_fields = ["=run__id", "=source"]
     ordering = ["-id"]
 
 

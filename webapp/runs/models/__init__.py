@@ -6,6 +6,7 @@ from .export import Export
 from .idempotency import IdempotencyKey
 from .model_source import ModelSource
 from .nodejob import NodeJob
+from .packed import Chunk, SampleBlock
 from .pause import Pause
 from .placement import Placement
 from .run import Run
@@ -18,6 +19,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointCopy",
     "CheckpointPart",
+    "Chunk",
     "Event",
     "Export",
     "IdempotencyKey",
@@ -27,6 +29,7 @@ __all__ = [
     "Placement",
     "Point",
     "Run",
+    "SampleBlock",
     "Series",
     "Stream",
     "Transition",

@@ -6,7 +6,7 @@ import math
 
 from django.db import models
 
-from training.spec.events import ODD
+from training.spec.events import ODD, strict
 
 from .attempt import Attempt
 
@@ -51,6 +51,11 @@ class Point(models.Model):
 
     @classmethod
     def of(cls, series: Series, x: float, number: float) -> Point:
-        if math.isfinite(number):
-            return cls(series=series, x=x, value=number)
-        return cls(series=series, x=x, odd="NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity")
+        """Return a point that is not stored yet."""
+        value, odd = cls.columns(number)
+        return cls(series=series, x=x, value=value, odd=odd)
+
+    @staticmethod
+    def columns(number: float) -> tuple[float | None, str]:
+        """Return `value` and `odd` of a number."""
+        return (number, "") if math.isfinite(number) else (None, str(strict(number)))

@@ -20,7 +20,8 @@ from training.spec.recipe import Recipe
 from training.spec.retention import judged
 from webapp.fleet.models import Cluster
 
-from ..models import Attempt, Checkpoint, ModelSource, Placement, Point, Run, Series
+from .. import samples
+from ..models import Attempt, Checkpoint, ModelSource, Placement, Run, Series
 from ..queue.board import slots
 from ..queue.wish import Wish
 from ..states import ON_NODES
@@ -103,9 +104,10 @@ def _standing(run: Run, attempt: Attempt) -> tuple[int, int]:
 
 def _free(attempt: Attempt, rank: int) -> int | None:
     """Return the free bytes of the node's scratch disk as it said last."""
-    series = Series.objects.filter(attempt=attempt, name=f"node{rank}/disk_free").first()
-    last: Point | None = series.points.order_by("-x").first() if series else None
-    return int(last.value) if last and last.value is not None else None
+    name = f"node{rank}/disk_free"
+    series = Series.objects.filter(attempt=attempt, name=name).first()
+    last = samples.newest(samples.Wanted(series.pk, attempt.pk, name)) if series else None
+    return int(last) if isinstance(last, float) else None
 
 
 def beforehand(model: ModelSource, recipe: Recipe, cluster: Cluster, wish: Wish, steps: int) -> list[Room]:

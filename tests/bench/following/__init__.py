@@ -1,0 +1,1 @@
+"""One follower reads what many runs write."""
