@@ -14,14 +14,11 @@ _time, _ns = time.time, time.time_ns
 time.time = lambda: _time() + {seconds}
 time.time_ns = lambda: _ns() + {seconds} * 10**9
 """
-METADATA = """
-from importlib import metadata
-_version = metadata.version
-def version(name):
-    if name == {name!r}:
-        {what}
-    return _version(name)
-metadata.version = version
+# What is installed is told by names of folders: nobody on that node sees one of this package.
+HIDDEN = """
+import os
+_listdir = os.listdir
+os.listdir = lambda *path: [name for name in _listdir(*path) if not str(name).startswith({start!r})]
 """
 
 
@@ -32,14 +29,16 @@ def ahead(scratch: Path, seconds: int) -> Path:
 
 def without(scratch: Path, name: str) -> Path:
     """A package that isn't installed."""
-    return _python(
-        scratch, f"without-{name}", METADATA.format(name=name, what="raise metadata.PackageNotFoundError(name)")
-    )
+    return _python(scratch, f"without-{name}", HIDDEN.format(start=f"{name}-"))
 
 
 def other_version(scratch: Path, name: str, version: str) -> Path:
-    """A package of another version."""
-    return _python(scratch, f"{name}-{version}", METADATA.format(name=name, what=f"return {version!r}"))
+    """A package of another version, found before the one that is there."""
+    inside = _python(scratch, f"other-{name}", "")
+    about = scratch / inside.parent.relative_to("/scratch") / f"{name}-{version}.dist-info"
+    about.mkdir(exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return inside
 
 
 def _python(scratch: Path, name: str, customize: str) -> Path:
