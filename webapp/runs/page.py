@@ -44,7 +44,7 @@ def header(run: Run) -> Context:
         "last_loss": last.shown if last else None,
         "left": time_left(run, attempt),
         "phase": _newest(attempt, Kind.PHASE),
-        "warning": _newest(attempt, Kind.WARNING),
+        "warning": _warning(run, attempt),
         "unreachable": attempt.placements.exclude(unreachable_since=None).select_related("node") if attempt else [],
         "attempt": attempt,
         "waiting": waiting(run),
@@ -93,6 +93,13 @@ def _newest(attempt: Attempt | None, kind: str) -> Event | None:
         return None
     # With the run, whose index has the kind: an attempt's events are mostly samples.
     return Event.objects.filter(run=attempt.run_id, kind=kind, attempt=attempt).order_by("-number").first()
+
+
+def _warning(run: Run, attempt: Attempt | None) -> Event | None:
+    """Return the newest warning; one of a rank that made no progress has had its day when a later step is there."""
+    found = _newest(attempt, Kind.WARNING)
+    past = found is not None and "idle_seconds" in found.data and run.step > (found.step or 0)
+    return None if past else found
 
 
 def failed(run: Run) -> Context:

@@ -144,7 +144,7 @@ def made_up(reason: Reason, text: str, at: float | None = None) -> Answer:
 
 
 def _end(run: Run, attempt: Attempt, verdict: Verdict, settled: Settled) -> None:
-    text = " ".join([verdict.text, *(f"Not proven empty: {doubt}" for doubt in settled.doubts())]).strip()
+    text = ". ".join(filter(None, [verdict.text, *(f"Not proven empty: {doubt}" for doubt in settled.doubts())]))
     with transaction.atomic():
         if verdict.state == RunState.SUCCEEDED:
             _tell_of_training(run, attempt)

@@ -69,6 +69,7 @@ def _take(run: Run, attempt: Attempt) -> float:
     cause = f"took {', '.join(_named(node, given[node.pk]) for node in nodes)}"
     if not lifecycle.move(run, RunState.PREPARING, actor="worker", cause=cause):
         transaction.set_rollback(True)
+        return 0.0
     give_way(nodes)
     return 0.0
 
