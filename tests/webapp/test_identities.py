@@ -41,6 +41,7 @@ def test_a_pasted_key_is_sealed_and_shown_nowhere(page: Client, world: World) ->
         (PEM[:80], "no private key"),
         (KEY.export_public_key().decode(), "no private key"),
     ],
+    ids=["with a passphrase", "cut short", "the public half"],  # keys are new each time, names of tests are not
 )
 def test_a_key_that_can_not_be_used_is_refused_and_not_repeated(page: Client, pem: str, reason: str) -> None:
     answer = page.post("/fleet/identities/paste", {"name": "mine", "private_key": pem})
