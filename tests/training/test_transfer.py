@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from training.spec.folder import part_name
 from training.spec.transfer import Loan
+from training.transfer.place import Place
 
 ROOT = Path(__file__).resolve().parents[2]
 GENEROUS = 60.0
@@ -49,16 +51,28 @@ class Pair:
         }))  # fmt: skip
 
     def fetch(self, lent: dict[str, Any]) -> dict[str, Any]:
-        return json.loads(run("fetch", told={
-            "place": str(self.folder / "taker"), "address": "127.0.0.1", "lent": lent, "source": "node n1",
+        """Take all files, read how it ended, and see that the taker's place is gone then."""
+        place = self.folder / "taker"
+        run("fetch", told={
+            "place": str(place), "address": "127.0.0.1", "lent": lent, "source": "node n1",
             "folder": str(self.here), "files": self.files,
-        }))  # fmt: skip
+        })  # fmt: skip
+        wait(lambda: (place / "taken.json").exists())
+        taken: dict[str, Any] = json.loads((place / "taken.json").read_text())
+        assert not [path for path in place.iterdir() if path.name.startswith("key")], "no key outlives the transfer"
+        (place / "done").touch()
+        wait(lambda: not place.exists())
+        return taken
 
     def wait_given_back(self) -> None:
-        limit = time.monotonic() + GENEROUS
-        while (self.folder / "lender").exists():
-            assert time.monotonic() < limit
-            time.sleep(0.05)
+        wait(lambda: not (self.folder / "lender").exists())
+
+
+def wait(there: Callable[[], bool]) -> None:
+    limit = time.monotonic() + GENEROUS
+    while not there():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -86,7 +100,6 @@ def test_files_come_whole_and_nothing_stays_behind(pair: Pair) -> None:
     assert sorted(path.name for path in pair.here.rglob("*")) == ["manifest", "model", "shard"]
     (pair.folder / "lender" / "done").touch()
     pair.wait_given_back()
-    assert not (pair.folder / "taker").exists()
 
 
 def test_what_is_not_what_was_saved_or_not_lent_is_refused(pair: Pair) -> None:
@@ -123,3 +136,12 @@ def test_a_server_that_is_killed_is_told_as_a_lost_connection(pair: Pair) -> Non
     told = pair.fetch(lent)
     assert told["reason"] == "network"
     assert "refused" in told["text"] or "closed" in told["text"]
+
+
+def test_what_a_dead_node_left_goes_with_the_next_transfer(tmp_path: Path) -> None:
+    old = tmp_path / "transfers" / "old"
+    old.mkdir(parents=True)
+    (old / "key").write_text("a key")
+    os.utime(old, (1, 1))
+    Place(str(tmp_path / "transfers" / "new")).make()
+    assert [path.name for path in (tmp_path / "transfers").iterdir()] == ["new"]
