@@ -27,9 +27,12 @@ BIN := $(VENV)/bin
 FRONTEND := webapp/frontend
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/requirements-s3.txt training/samples/requirements.txt constraints.txt
-# Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser.
+# Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser, or is about hosts more than rows.
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
-NOT_ROWS := -m "not ranks and not e2e and not root" --ignore=tests/workers/local --ignore=tests/workers/test_kills.py
+NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests/workers/local tests/workers/test_kills.py \
+	tests/workers/test_provision.py tests/workers/test_behind_a_jump_host.py tests/workers/test_watch.py \
+	tests/workers/test_lost.py tests/workers/test_shards.py tests/fleet/test_idle.py tests/fleet/test_pool.py \
+	tests/fleet/test_ways.py tests/datasets/test_ingest.py tests/datasets/test_preview.py)
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 

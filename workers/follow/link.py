@@ -104,8 +104,7 @@ class Link:
 
     async def _hear(self, talk: Talk, name: str) -> None:
         """Take what comes until the connection ends, always with SshError."""
-        coming = Frames()
-        self._shown, self._unshown = {}, True  # somebody else may have shown it as gone meanwhile
+        coming, known = Frames(), False
         while True:
             try:
                 content = await asyncio.wait_for(talk.read(), SILENT_SECONDS)
@@ -117,6 +116,9 @@ class Link:
                 found = coming.feed(content)
             except NoFrame as error:
                 raise CommandFailed(name, "following its files", str(error)) from error
+            if coming.begun and not known:
+                known = True
+                self._shown, self._unshown = {}, True  # somebody else may have shown it as gone meanwhile
             if coming.begun:
                 self._alive = self._now()
                 if self._unshown:
