@@ -8,6 +8,7 @@ import math
 import pytest
 
 from tests.webapp.rows import World
+from webapp.runs import actions
 from webapp.runs.live import batch, plain
 from webapp.runs.models import Event
 
@@ -43,6 +44,20 @@ def test_pieces_together_are_the_whole(world: World) -> None:
 def test_every_change_of_state_asks_for_header_and_buttons(world: World) -> None:
     feed = world.running()
     assert {"header", "actions", "history", "charts"} <= set(batch(feed.run.pk, 0)["changed"])
+
+
+def test_how_a_stop_goes_on_is_drawn_while_it_does(world: World) -> None:
+    run = world.running().run
+    actions.stop(run, "ada")
+    start = batch(run.pk, 0)["cursor"]
+    actions.told(run.attempt, [0, 1])
+    assert batch(run.pk, start)["changed"] == ["ending"]
+    assert run.attempt.placements.filter(stop_told_at=None).count() == 0
+    told = batch(run.pk, start)["cursor"]
+    actions.told(run.attempt, [0, 1])
+    assert batch(run.pk, told)["changed"] == [], "said once"
+    actions.stop(run, "ada", "now")
+    assert "ending" in batch(run.pk, told)["changed"]
 
 
 def test_samples_are_points_over_time(world: World) -> None:

@@ -117,12 +117,16 @@ def test_a_resume_that_can_not_be_is_refused(attempt: Attempt, fields: dict[str,
     assert Attempt.objects.count() == 1
 
 
-def test_a_resume_needs_the_nodes_that_hold_the_checkpoint(attempt: Attempt) -> None:  # noqa: F811
-    checkpoint(attempt, 2)
+def test_a_resume_reads_from_drained_nodes_but_not_from_removed_ones(attempt: Attempt) -> None:  # noqa: F811
+    newest = checkpoint(attempt, 2)
     run = stopped(attempt)
-    Node.objects.update(in_service=False)
-    with pytest.raises(Refused, match="out of service"):
+    Node.objects.update(in_service=False, removed_at=timezone.now())
+    with pytest.raises(Refused, match=r"not reached any more.*Bring it back"):
         actions.resume(run, "ada")
+    assert not actions.may_resume(run, newest), "no button for what would be refused"
+    Node.objects.update(removed_at=None)
+    assert actions.may_resume(run, newest)
+    assert actions.resume(run, "ada").resume_from == newest
 
 
 def test_a_clone_is_a_draft_with_the_changes(attempt: Attempt) -> None:  # noqa: F811

@@ -107,8 +107,8 @@ def test_a_run_that_was_asked_to_stop_stays_down(patient: Attempt) -> None:
 def test_without_the_nodes_that_hold_the_checkpoint_it_is_refused(patient: Attempt) -> None:
     checkpoint(patient, 2)
     ended = failed(patient)
-    Node.objects.update(in_service=False)
-    with pytest.raises(Refused, match="out of service"):
+    Node.objects.update(in_service=False, removed_at=timezone.now())
+    with pytest.raises(Refused, match="not reached any more"):
         again(ended)
     assert Run.objects.get().state == "failed"
 

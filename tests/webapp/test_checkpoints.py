@@ -15,6 +15,8 @@ from django.utils import timezone
 
 from training.spec.faults import Reason
 from training.spec.lint import Refused
+from webapp.fleet.actions import drain
+from webapp.fleet.models import Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.live import batch
 from webapp.runs.models import Checkpoint, CheckpointCopy, Event, Export, Run
@@ -96,10 +98,11 @@ def test_what_one_is_good_for(world: World, stopped: Feed) -> None:
     Checkpoint.objects.filter(pk=torn.pk).delete()
     Checkpoint.objects.update(world_size=4)
     assert of_run(feed.run)[2].uses[0].why.startswith("on 2 ranks in place of 4: it is resharded")
-    world.nodes[1].in_service = False
-    world.nodes[1].save()
+    drain(world.nodes[1], "ada")
+    assert of_run(feed.run)[2].uses[0].possible, "a drained node is still read from"
+    Node.objects.filter(name="beta").update(removed_at=timezone.now())
     assert of_run(feed.run)[2].uses[0] == of_run(feed.run)[2].can["resume"]
-    assert of_run(feed.run)[2].uses[0].why == "out of service: beta"
+    assert of_run(feed.run)[2].uses[0].why == "not reached any more: beta"
 
 
 def test_after_the_end_is_said_what_stands_and_the_shelf_is_never_called_new(page: Client, stopped: Feed) -> None:

@@ -16,7 +16,7 @@ from .models import Leftover, NodeLook
 
 def nodes() -> QuerySet[Node]:
     """Return the nodes that are asked: those whose key is pinned and that are not removed."""
-    return Node.objects.filter(removed_at=None).exclude(host_key="")
+    return Node.objects.known()
 
 
 def there() -> QuerySet[Leftover]:

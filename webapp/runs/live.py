@@ -14,6 +14,7 @@ from training.spec.events import Kind, strict
 
 from . import jobkinds, journal, proof, reach, sources
 from .actions.end import KIND as STOP_KIND
+from .actions.end import TOLD
 from .actions.queue import KIND as QUEUE_KIND
 from .models import Attempt, Event
 from .readings import readings
@@ -38,7 +39,8 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "state": ("header", "ending", "failure", "actions", "history", "checkpoints", "charts"),
     reach.KIND: ("header", "ending"),
     proof.KIND: ("ending",),
-    STOP_KIND: ("actions", "history"),
+    STOP_KIND: ("actions", "history", "ending"),
+    TOLD: ("ending",),
     QUEUE_KIND: ("header", "history"),
     journal.SHARDS: ("history",),
     acts.KIND: ("checkpoints", "actions", "history"),

@@ -105,15 +105,14 @@ def _warning(run: Run, attempt: Attempt | None) -> Event | None:
 def failed(run: Run) -> Context:
     """Why it failed, or why the attempt did that it was restarted after."""
     newest = actions.newest_checkpoint(run) if run.can_resume else None
-    resumable = newest is not None and newest.step < run.total_steps
-    return {"failure": failure(run), "newest": newest, "can_resume": resumable}
+    return {"failure": failure(run), "newest": newest, "can_resume": actions.may_resume(run, newest)}
 
 
 def acts(run: Run) -> Context:
     """What a person may do with the run now."""
     usable = usable_checkpoints(run)
     newest = actions.newest_checkpoint(run)
-    can_resume = run.can_resume and newest is not None and newest.step < run.total_steps
+    can_resume = actions.may_resume(run, newest)
     return {
         "can_launch": run.state == RunState.DRAFT,
         "can_move": run.state in MOVABLE,

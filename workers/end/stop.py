@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from training.spec.faults import Reason
 from webapp.fleet.ssh import Host, SshError
-from webapp.runs import lifecycle
-from webapp.runs.models import Attempt, Placement, Run
+from webapp.runs import actions, lifecycle
+from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
 from .. import group
@@ -67,4 +67,5 @@ def _tell(attempt: Attempt, members: Sequence[Member]) -> None:
 
     answers = group.on_each([member for member in members if member.rank not in told], one)
     reached = [rank for rank, answer in answers.items() if not isinstance(answer, SshError)]
-    Placement.objects.filter(attempt=attempt, rank__in=reached).update(stop_told_at=timezone.now())
+    if reached:
+        actions.told(attempt, reached)

@@ -20,6 +20,12 @@ device = RegexValidator(r"^[A-Za-z0-9._:-]+$", "Give an interface as `ip link` s
 NO_PYTHON = "it has no interpreter yet"  # why a node is out of service that one is to be made for
 
 
+class Nodes(models.QuerySet["Node"]):
+    def known(self) -> Nodes:
+        """Return those that are reached: the key is pinned, and they are not removed. Drained ones are among them."""
+        return self.filter(removed_at=None).exclude(host_key="")
+
+
 class Node(models.Model):
     """A host, its pinned key and what is on it. `host_key` is empty until a person has confirmed it.
 
@@ -76,6 +82,8 @@ class Node(models.Model):
     checked_at = models.DateTimeField(null=True, blank=True, editable=False)
     problem = models.TextField(blank=True, editable=False, help_text="Why it is not ready; empty: ready.")
 
+    objects = Nodes.as_manager()
+
     class Meta:
         ordering = ["cluster", "name"]
 
@@ -94,6 +102,11 @@ class Node(models.Model):
             if circle:
                 raise ValidationError({"jump": f"the way would be a circle: {self.name}, {', '.join(seen)}"})
             hop = hop.jump
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether it takes new runs: in service, its key pinned, and nothing wrong at the last check."""
+        return self.in_service and bool(self.host_key) and self.checked_at is not None and not self.problem
 
     def slot(self) -> NodeSlot:
         """Return its place in a launch."""

@@ -9,8 +9,8 @@ from .checkpoints import delete as delete_checkpoints
 from .checkpoints import look as look_at_checkpoint
 from .checkpoints import note as note_checkpoint
 from .checkpoints import pin as pin_checkpoint
-from .choice import newest_checkpoint, torn_ones
-from .end import How, stop
+from .choice import may_resume, newest_checkpoint, torn_ones
+from .end import How, stop, told
 from .exports import adapter_choices, export, go_on, is_retried, plan, retry, start
 from .jobs import cancel
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, target_of
@@ -33,6 +33,7 @@ __all__ = [
     "is_retried",
     "launch",
     "look_at_checkpoint",
+    "may_resume",
     "move",
     "newest_checkpoint",
     "note_checkpoint",
@@ -50,6 +51,7 @@ __all__ = [
     "start",
     "stop",
     "target_of",
+    "told",
     "torn_ones",
     "unpause",
 ]

@@ -36,7 +36,9 @@ def check_resumable(run: Run, checkpoint: Checkpoint) -> None:
         raise Refused(
             [Problem("checkpoint", "it is the run's last step", "There is nothing left to train; export it.")]
         )
-    _check_same_nodes(run, checkpoint)
+    if gone := away(checkpoint):
+        fix = "Bring it back, and confirm its host key; or clone the run to start afresh."
+        raise Refused([Problem("cluster", f"{', '.join(gone)} holds the checkpoint and is not reached any more", fix)])
 
 
 def lock(run: Run) -> None:
@@ -56,11 +58,16 @@ def check_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
         raise Refused([Problem("checkpoint", f"step {checkpoint.step} {what}", "Choose a complete one.")])
 
 
-def _check_same_nodes(run: Run, checkpoint: Checkpoint) -> None:
-    """Checkpoints lie on the nodes that wrote them."""
-    written = {p.node_id for p in checkpoint.attempt.placements.all()}
-    ready = Node.objects.filter(pk__in=written, in_service=True).exclude(host_key="")  # of any cluster: it may be moved
-    if ready.count() < len(written):
-        raise Refused(
-            [Problem("cluster", "a node that holds the checkpoint is out of service", "Return it to service.")]
-        )
+def away(checkpoint: Checkpoint) -> list[str]:
+    """Return the names of its writers that are removed or whose key is not pinned: nobody can read it there.
+
+    Of any cluster, the run may have been moved; a drained one is read from as before. Which can be reached, and whether
+    others have its part too, is seen at the launch.
+    """
+    writers = Node.objects.filter(placements__attempt=checkpoint.attempt_id).distinct().order_by("name")
+    return list(writers.exclude(pk__in=Node.objects.known()).values_list("name", flat=True))
+
+
+def may_resume(run: Run, newest: Checkpoint | None) -> bool:
+    """Tell whether a resume from `newest` is worth a button: what check_resumable asks, without a lock."""
+    return run.can_resume and newest is not None and newest.step < run.total_steps and not away(newest)

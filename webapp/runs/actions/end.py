@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from django.db import transaction
@@ -16,6 +17,7 @@ from ..models import Attempt, Run
 from ..states import RunState
 
 KIND = "stop"  # text, actor: a stop that goes on otherwise than it began
+TOLD = "told"  # ranks: nodes that have been asked for a save and an end
 
 
 class How(StrEnum):
@@ -71,3 +73,13 @@ def _hurry(run: Run, attempt: Attempt, actor: str, way: How) -> None:
     text = "asked to end now, without waiting for the save"
     journal.note(attempt, KIND, {"text": text, "actor": actor}, source="service:stop")
     advance_run(run.pk)
+
+
+@transaction.atomic
+def told(attempt: Attempt, ranks: Collection[int]) -> None:
+    """Keep which nodes have been asked to save and end; said once of each, so that open pages hear of it."""
+    Run.objects.select_for_update().get(pk=attempt.run_id)
+    rows = attempt.placements.filter(rank__in=ranks, stop_told_at=None)
+    if fresh := sorted(rows.values_list("rank", flat=True)):
+        rows.update(stop_told_at=timezone.now())
+        journal.note(attempt, TOLD, {"ranks": fresh}, source="service:stop")

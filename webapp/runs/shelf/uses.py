@@ -32,9 +32,9 @@ class Stage:
     run: Run
 
     @cached_property
-    def ready(self) -> set[int]:
-        """Ids of nodes in service, of any cluster: the run may have been moved since."""
-        return set(Node.objects.filter(in_service=True).exclude(host_key="").values_list("pk", flat=True))
+    def known(self) -> set[int]:
+        """Ids of nodes that are read from, of any cluster: the run may have been moved since."""
+        return set(Node.objects.known().values_list("pk", flat=True))
 
     @cached_property
     def ranks(self) -> int:
@@ -52,9 +52,9 @@ class Stage:
             return Use(RESUME, False, "it is the run's last step")
         if self.run.state == RunState.SUCCEEDED:
             return Use(RESUME, False, "the run has succeeded: clone it to train on")
-        away = [place.name for place in places if place.ranks and place.node_id not in self.ready]
+        away = [place.name for place in places if place.ranks and place.node_id not in self.known]
         if away:
-            return Use(RESUME, False, f"out of service: {', '.join(away)}")
+            return Use(RESUME, False, f"not reached any more: {', '.join(away)}")
         return Use(RESUME, True, "; ".join(filter(None, [self._ranks(checkpoint), self._when()])))
 
     def _ranks(self, checkpoint: Checkpoint) -> str:
