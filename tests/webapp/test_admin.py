@@ -70,6 +70,22 @@ def test_it_revokes_a_token_and_shows_no_digest(page: Client, full: World) -> No
     assert not token.is_live()
 
 
+def test_what_has_rules_of_its_own_is_not_edited(page: Client, full: World) -> None:
+    node = full.nodes[0]
+    same = {name: getattr(node, name) for name in ("name", "user", "scratch", "processes")}
+    sent = same | {
+        "address": "10.0.0.9",
+        "port": 22,
+        "python": "",
+        "in_service": "",
+        "drained_why": "x",
+        "cluster": "9",
+    }
+    assert page.post(f"/admin/fleet/node/{node.pk}/change/", sent).status_code == 302
+    node.refresh_from_db()
+    assert (node.address, node.python, node.in_service, node.drained_why) == ("10.0.0.9", "/usr/bin/python3", True, "")
+
+
 def test_a_pinned_key_is_not_edited(page: Client, full: World) -> None:
     text = page.get(f"/admin/fleet/node/{full.nodes[0].pk}/change/").content.decode()
     assert 'name="host_key"' not in text

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from training.spec.lint import Refused
 from webapp.fleet import actions, enrol
 from webapp.fleet.labels import labels_of
 from webapp.fleet.models import Node, NodeChange, Provision
+from webapp.runs import actions as actions_of_runs
 from webapp.runs.models import Attempt, Run
 from webapp.runs.states import RunState
 
@@ -67,6 +70,39 @@ def test_an_edit_is_kept_with_what_was_before(page: Client, world: World) -> Non
     assert len(told(node)) == 2, "nothing was changed, so nothing is told"
     circle = page.post(f"/fleet/nodes/{beta.pk}/edit", edited(beta, jump=node.pk))
     assert "circle" in str(circle.context["form"].errors["jump"])
+
+
+def test_an_edit_does_not_undo_the_interpreter_that_was_made_meanwhile(page: Client, world: World) -> None:
+    node = world.nodes[0]
+    address, made, bad = f"/fleet/nodes/{node.pk}/edit", "/scratch/alpha/venvs/1/bin/python", "/opt/other/python"
+    opened = edited(node, python="") | {"opened_python": ""}
+    Node.objects.filter(pk=node.pk).update(python=made)
+    refused = page.post(address, opened | {"port": 0}).content.decode()
+    assert 'name="opened_python" value=""' in refused, "refused for another reason, the page stays as old as it was"
+    page.post(address, opened | {"port": 2222})
+    node.refresh_from_db()
+    assert (node.port, node.python, node.in_service) == (2222, made, True)
+    answer = page.post(address, opened | {"python": bad})
+    assert "while this page was open" in str(answer.context["form"].errors["python"])
+    assert f'name="opened_python" value="{made}"' in answer.content.decode()
+    page.post(address, opened | {"python": "", "opened_python": made})
+    node.refresh_from_db()
+    assert (node.python, node.in_service) == ("", False)
+    assert told(node)[-1].endswith("python /scratch/alpha/venvs/1/bin/python → none, taken out of service: "
+                                   "it has no interpreter yet")  # fmt: skip
+
+
+def test_the_name_of_a_removed_node_is_told_as_such(page: Client, world: World) -> None:
+    alpha, beta = world.nodes
+    Node.objects.filter(pk=alpha.pk).update(removed_at=timezone.now(), in_service=False)
+    answer = page.post(f"/fleet/nodes/{beta.pk}/edit", edited(beta, name="alpha"))
+    assert '<a href="/fleet/nodes/alpha/">alpha</a> was removed: bring it back' in answer.content.decode()
+    beta.name = "alpha"
+    with pytest.raises(Refused, match="name is kept"):
+        enrol.put_node(beta, "pair")
+    alpha.refresh_from_db()
+    with pytest.raises(Refused, match="alpha was removed"):
+        enrol.put_node(alpha, "pair")
 
 
 def test_a_node_that_is_held_stays_in_its_cluster(page: Client, world: World) -> None:
@@ -134,6 +170,47 @@ def test_the_list_is_filtered(page: Client, world: World, query: str, shown: set
     Node.objects.filter(name="beta").update(in_service=False, problem="disk: full")
     clusters = page.get(f"/fleet/nodes/?{query}").context["clusters"]
     assert {card.node.name for _, cards in clusters for card in cards} == shown
+
+
+def test_the_keys_to_compare_are_those_of_the_host_that_shows_another(page: Client, world: World) -> None:
+    alpha, beta = world.nodes
+    Node.objects.filter(pk=beta.pk).update(jump=alpha)
+    shown = "host_key: {}its host key is SHA256:a, the pinned one is SHA256:b"
+    for through, whose in (("", beta), ("jump host alpha: ", alpha), ("jump host gone: ", None)):
+        Node.objects.filter(pk=beta.pk).update(problem=shown.format(through))
+        for address in ("/fleet/nodes/cards", f"/fleet/nodes/{beta.pk}/now"):
+            links = re.findall(r"/fleet/nodes/(\d+)/repin", page.get(address).content.decode())
+            assert links == ([str(whose.pk)] if whose else [])
+
+
+def test_one_that_is_drained_is_not_ready_and_one_without_an_interpreter_is_not_returned(
+    page: Client, world: World
+) -> None:
+    alpha, beta = world.nodes
+    Node.objects.update(checked_at=timezone.now())
+    actions.drain(alpha, "ada")
+    Node.objects.filter(pk=beta.pk).update(python="", in_service=False)
+    ready = page.get("/fleet/nodes/?state=ready").context["clusters"]
+    assert [card.node.name for _, cards in ready for card in cards] == []
+    text = page.get("/fleet/nodes/cards").content.decode()
+    assert (text.count("✓ ready"), text.count("Return to service"), text.count("Make an interpreter")) == (0, 1, 1)
+    assert 'data-testid="return"' not in page.get("/fleet/nodes/beta/").content.decode()
+
+
+def test_an_interpreter_that_was_waited_for_calls_those_that_wait_for_the_node(
+    world: World, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    sent: list[tuple[str, int]] = []
+    monkeypatch.setattr("webapp.dispatch.send", lambda name, key: sent.append((name, key)))
+    run = world.draft()
+    actions_of_runs.launch(run, "ada")
+    node = world.nodes[0]
+    Node.objects.filter(pk=node.pk).update(python="", in_service=False, drained_why="it has no interpreter yet")
+    with django_capture_on_commit_callbacks(execute=True):
+        actions.take_python(node, "/made/python", "ada", "made")
+    node.refresh_from_db()
+    assert (node.python, node.in_service, told(node)[-1]) == ("/made/python", True, "ada: made, returned to service")
+    assert ("workers.advance_run", run.pk) in sent
 
 
 def test_labels_are_short_words() -> None:

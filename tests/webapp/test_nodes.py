@@ -167,10 +167,11 @@ def command(*changes: str, **options: Any) -> None:
 def test_add_node_pins_from_a_file_and_may_run_again(world: World, tmp_path: Any) -> None:
     file = tmp_path / "key.pub"
     file.write_text(f"{public_key()} root@delta\n")
-    command("--cpu", host_key=file)
     command("--cpu", host_key=file, port=2222)
+    command(host_key=file, python=None, user="eve")
     node = Node.objects.get(name="delta")
-    assert (node.cluster.name, node.port, node.accelerator) == ("lab", 2222, False)
+    assert (node.cluster.name, node.user, node.port, node.accelerator) == ("lab", "eve", 2222, False)
+    assert (node.python, node.in_service) == ("/p", True), "what is not given stays"
     assert node.host_key == " ".join(file.read_text().split()[:2])
 
 

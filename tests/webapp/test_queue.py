@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from training.spec.lint import Refused
 from webapp.fleet.models import Claim, Cluster, Node
@@ -115,6 +116,13 @@ def test_a_run_is_moved_to_another_cluster_and_to_other_nodes(page: Client, worl
     assert (run.cluster, run.priority, run.wished()) == (other, 7, Wish(1, 1, on_nodes=("beta",)))
     assert text_of(run) == "starts now: its nodes are free"
     assert "moved from pair to other" in page.get(f"/runs/{run.pk}/part/history").content.decode()
+
+
+def test_a_cluster_to_choose_has_the_nodes_that_are_there(page: Client, world: World) -> None:
+    run = world.draft()
+    Node.objects.filter(name="beta").update(removed_at=timezone.now(), in_service=False)
+    for address in ("/runs/new/", f"/runs/{run.pk}/move"):
+        assert "pair (1 node)" in page.get(address).content.decode()
 
 
 def test_a_run_on_its_nodes_is_not_moved_but_stopped_moved_and_resumed(page: Client, world: World) -> None:

@@ -11,6 +11,7 @@ from webapp.runs.queue import wake
 
 from . import changes, uses
 from .models import Node
+from .models.node import NO_PYTHON
 
 LONGEST = 200
 
@@ -37,10 +38,27 @@ def restore(node: Node, actor: str) -> None:
         raise Refused([Problem("python", "it has no interpreter", "Have one made, or name one; then return it.")])
     if node.in_service:
         return
+    _serve(node)
+    changes.record(node, actor, "returned to service")
+
+
+def _serve(node: Node) -> None:
+    """Return it, and have those look that wait for it."""
     node.in_service, node.drained_at, node.drained_by, node.drained_why = True, None, "", ""
     node.save(update_fields=["in_service", "drained_at", "drained_by", "drained_why"])
-    changes.record(node, actor, "returned to service")
     wake.call(node.cluster_id)
+
+
+@transaction.atomic
+def take_python(node: Node, python: str, actor: str, told: str) -> None:
+    """Have the node use an interpreter that was made; one that only waited for that is returned to service."""
+    node = Node.objects.select_for_update().get(pk=node.pk)
+    waited = not node.python and not node.in_service and node.drained_why == NO_PYTHON and not node.removed_at
+    node.python = python
+    node.save(update_fields=["python"])
+    if waited:
+        _serve(node)
+    changes.record(node, actor, f"{told}, returned to service" if waited else told)
 
 
 @transaction.atomic

@@ -21,7 +21,9 @@ class ClusterAdmin(admin.ModelAdmin):
 
 @admin.register(Node)
 class NodeAdmin(admin.ModelAdmin):
-    """The pinned key is changed on the node's own page alone, where both fingerprints are seen."""
+    """What has rules of its own is changed on the node's page alone: its key, where both fingerprints are seen, its
+    service and interpreter, its cluster and the way to it.
+    """
 
     list_display = [
         "name",
@@ -44,12 +46,28 @@ class NodeAdmin(admin.ModelAdmin):
     ]
     search_fields = ["name", "address", "problem"]
     list_select_related = ["cluster"]
-    readonly_fields = ["pinned", "labels", "problem", "checked_at", "facts", "pythons", "removed_at"]
+    readonly_fields = [
+        "cluster",
+        "identity",
+        "pinned",
+        "python",
+        "jump",
+        "labels",
+        "in_service",
+        "drained_at",
+        "drained_by",
+        "drained_why",
+        "problem",
+        "checked_at",
+        "facts",
+        "pythons",
+        "removed_at",
+    ]
     actions = ["check_nodes"]
 
     @admin.display(boolean=True)
     def ready(self, node: Node) -> bool:
-        return bool(node.host_key and node.checked_at and not node.problem)
+        return node.ready
 
     @admin.display(description="pinned host key")
     def pinned(self, node: Node) -> str:
@@ -64,8 +82,7 @@ class NodeAdmin(admin.ModelAdmin):
     def save_model(self, request: HttpRequest, node: Node, form: object, change: bool) -> None:
         before = Node.objects.get(pk=node.pk)
         super().save_model(request, node, form, change)
-        service = "" if before.in_service == node.in_service else f"in service {'yes' if node.in_service else 'no'}"
-        if text := ", ".join(filter(None, [changes.differences(before, node), service])):
+        if text := changes.differences(before, node):
             changes.record(node, request.user.get_username(), text)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -45,7 +45,19 @@ class Card:
             return "✕", "not ready", "red"
         if self.node.checked_at is None:
             return "○", "not checked yet", "secondary"
+        if not self.node.in_service:
+            return "◌", STATES["drained"], "orange"
         return "✓", "ready", "green"
+
+    @property
+    def compare(self) -> Node | None:
+        """Return the node whose host key is to be compared: itself, or the jump host whose key it is about."""
+        problem = self.node.problem
+        if not self.node.host_key or "host key" not in problem:
+            return None
+        if "jump host " not in problem:
+            return self.node
+        return next((hop for hop in _way(self.node) if f"jump host {hop.name}: its host key" in problem), None)
 
     def is_in(self, state: str) -> bool:
         """Tell whether it belongs to `state`, one of STATES; empty: all that are not removed."""
@@ -55,13 +67,23 @@ class Card:
         pinned = bool(node.host_key)
         return {
             "": True,
-            "ready": pinned and not node.problem and node.checked_at is not None,
+            "ready": node.ready,
             "problem": bool(node.problem) or not pinned,
             "unchecked": node.checked_at is None,
             "held": bool(self.claims),
             "free": not self.claims and node.in_service,
             "drained": not node.in_service,
         }[state]
+
+
+def _way(node: Node) -> list[Node]:
+    """Return its jump host, that one's jump host, and so on."""
+    hops: list[Node] = []
+    hop = node.jump
+    while hop is not None and hop not in hops:
+        hops.append(hop)
+        hop = hop.jump
+    return hops
 
 
 def cards(nodes: Iterable[Node]) -> list[Card]:

@@ -94,6 +94,7 @@ def put_node(node: Node, cluster: str, actor: str = "service") -> Node:
     What is new or different is written down as `actor`'s doing.
     """
     before = Node.objects.filter(pk=node.pk).first() if node.pk else None
+    _check_removed(before, node)
     try:
         node.cluster = Cluster.objects.filter(name=cluster).first() or _new_cluster(cluster)
         node.labels = labels.checked(node.labels)
@@ -106,6 +107,14 @@ def put_node(node: Node, cluster: str, actor: str = "service") -> Node:
     node.save()
     _tell(before, node, actor)
     return node
+
+
+def _check_removed(before: Node | None, node: Node) -> None:
+    if before and before.removed_at:
+        raise Refused([Problem("node", f"{before} was removed", "Bring it back first.")])
+    if Node.objects.filter(name=node.name).exclude(pk=node.pk).exclude(removed_at=None).exists():
+        fix = "Bring that one back (it is listed among the removed nodes), or choose another name."
+        raise Refused([Problem("name", f"{node.name} was removed, and its name is kept", fix)])
 
 
 def _check_move(before: Node | None, node: Node) -> None:
@@ -122,6 +131,8 @@ def _tell(before: Node | None, node: Node, actor: str) -> None:
         told = [changes.differences(before, node)]
         if before.host_key != node.host_key:
             told.append(f"{ssh.fingerprint(node.host_key) or 'no key'} pinned")
+        if before.in_service and not node.in_service:
+            told.append(f"taken out of service: {node.drained_why}")
         if text := ", ".join(filter(None, told)):
             changes.record(node, actor, text)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django import forms
+from django.utils.html import format_html
 
 from training.spec.lint import Refused
 from webapp.looks import Looks
@@ -12,7 +15,11 @@ from .models import Cluster, Identity, Node
 
 
 class NodeForm(Looks, forms.ModelForm):
-    """`cluster` is a name: a new one makes the cluster."""
+    """`cluster` is a name: a new one makes the cluster.
+
+    `opened_python`: the interpreter that the page showed when it was made. One can be made meanwhile, and is then not
+    overwritten by what the page still has.
+    """
 
     cluster = forms.SlugField(max_length=50, help_text="An existing one, or a new name.")
 
@@ -54,17 +61,38 @@ class NodeForm(Looks, forms.ModelForm):
 
     field_order = ["cluster", "name"]
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: Mapping[str, str] | None = None, *args: object, **kwargs: object) -> None:
+        self.opened_python = data.get("opened_python") if data else None
+        super().__init__(data, *args, **kwargs)
         self.fields["cluster"].widget.attrs["list"] = "clusters"
         self.fields["notes"].widget.attrs["rows"] = 3
         self.initial["labels"] = " ".join(self.initial.get("labels") or [])
+        if self.opened_python is None:
+            self.opened_python = self.instance.python
 
     def clusters(self) -> list[str]:
         return list(Cluster.objects.values_list("name", flat=True))
 
     def clean_cluster(self) -> str:
         return str(self.cleaned_data["cluster"])
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        taken = Node.objects.filter(name=name).exclude(pk=self.instance.pk).exclude(removed_at=None).first()
+        if taken:
+            text = '<a href="{}">{}</a> was removed: bring it back, or choose another name.'
+            raise forms.ValidationError(format_html(text, taken.get_absolute_url(), taken))
+        return name
+
+    def clean_python(self) -> str:
+        typed, now = str(self.cleaned_data["python"]), self.instance.python
+        opened = now if self.opened_python is None else self.opened_python
+        if typed == opened:
+            return now
+        if now in (opened, typed):
+            return typed
+        self.opened_python = now
+        raise forms.ValidationError(f"It has become {now or 'none'} while this page was open; say which it is to be.")
 
     def clean_labels(self) -> list[str]:
         try:

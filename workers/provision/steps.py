@@ -13,9 +13,8 @@ from training.spec.folder import VenvFolder
 from training.spec.lint import Problem, Refused
 from training.spec.provision import choose, way_out
 from webapp import dispatch
-from webapp.fleet import changes
+from webapp.fleet import actions, changes
 from webapp.fleet.models import Node, Provision
-from webapp.fleet.models.node import NO_PYTHON
 from webapp.fleet.models.provision import ProvisionState
 
 from ..group import Answer
@@ -113,19 +112,9 @@ def _finish(found: Provision) -> None:
     with transaction.atomic():
         if not _ended(found, ProvisionState.DONE):
             return
-        node = Node.objects.select_for_update().get(pk=found.node_id)
-        _take(node, found)
+        told = f"interpreter made on {found.base}: {found.python}"
+        actions.take_python(found.node, found.python, found.requested_by, told)
     dispatch.check_node(found.node_id)
-
-
-def _take(node: Node, found: Provision) -> None:
-    waited = not node.python and not node.in_service and node.drained_why == NO_PYTHON
-    node.python = found.python
-    if waited and not node.removed_at:
-        node.in_service, node.drained_at, node.drained_by, node.drained_why = True, None, "", ""
-    node.save(update_fields=["python", "in_service", "drained_at", "drained_by", "drained_why"])
-    text = f"interpreter made on {found.base}: {found.python}"
-    changes.record(node, found.requested_by, text + (", returned to service" if waited else ""))
 
 
 def cancel(found: Provision) -> float | None:

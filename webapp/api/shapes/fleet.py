@@ -97,7 +97,7 @@ class NodeOut(Schema):
             drained=None if node.in_service else DrainOut(at=node.drained_at, by=node.drained_by, why=node.drained_why),
             pinned=bool(node.host_key),
             fingerprint=_fingerprint(node.host_key),
-            ready=node.in_service and bool(node.host_key) and not node.problem and node.checked_at is not None,
+            ready=node.ready,
             held_by_run=claims[0].attempt.run_id if claims else None,
             held=[HeldOut(gpu=claim.gpu, run=claim.attempt.run_id, since=claim.since) for claim in claims],
             **{name: getattr(node, name) for name in SAME},

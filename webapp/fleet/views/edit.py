@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
@@ -16,17 +17,21 @@ from ..models import Node
 
 
 @staff_only("change nodes", "fleet:nodes")
+@transaction.atomic
 def edit(request: HttpRequest, node_id: int) -> HttpResponse:
-    node = get_object_or_404(Node.objects.select_related("cluster"), pk=node_id)
+    """Held while it is kept: the row is stored whole, and a worker may be giving it an interpreter."""
+    node = get_object_or_404(Node.objects.select_related("cluster").select_for_update(of=("self",)), pk=node_id)
     form = NodeForm(request.POST or None, instance=node, initial={"cluster": node.cluster.name})
     if request.method != "POST" or not form.is_valid():
         return _form(request, form)
+    served = node.in_service
     try:
         enrol.put_node(form.instance, form.cleaned_data["cluster"], person(request).get_username())
     except Refused as refused:
         return _form(request, form, refused.problems)
     check_node(node.pk)
-    messages.success(request, f"{form.instance} is changed, and is being checked.")
+    out = "; it is out of service until it has an interpreter" if served and not form.instance.in_service else ""
+    messages.success(request, f"{form.instance} is changed, and is being checked{out}.")
     return redirect(form.instance)
 
 

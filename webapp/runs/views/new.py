@@ -17,7 +17,7 @@ from training.spec.length import total_steps
 from training.spec.lint import Problem, Refused
 from training.spec.recipe import Recipe, merge
 from webapp.datasets.models import Version
-from webapp.fleet.models import Cluster
+from webapp.fleet import clusters
 from webapp.keys import key_of
 from webapp.people import person
 
@@ -184,7 +184,7 @@ def _page(
         "presets": [presets.load(name) for name in presets.names()],
         "models": ModelSource.objects.all(),
         "versions": Version.objects.select_related("dataset"),
-        "clusters": Cluster.objects.prefetch_related("nodes"),
+        "clusters": clusters.with_nodes(),
         "forecast": forecast(form),
     }
     return render(request, "runs/new.html", context, status=status)

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from training.spec.lint import Problem, Refused
+from webapp.fleet import clusters
 from webapp.fleet.models import Cluster
 from webapp.keys import key_of
 from webapp.people import person, staff_only
@@ -105,7 +106,7 @@ def _form(request: HttpRequest, run: Run, asked: dict[str, str], problems: list[
     context = {
         "run": run,
         "cluster": asked["cluster"],
-        "clusters": Cluster.objects.prefetch_related("nodes"),
+        "clusters": clusters.with_nodes(),
         "wish_fields": wish_fields.fields(asked, problems or []),
         "problems": problems or [],
         "movable": run.state in actions.MOVABLE,

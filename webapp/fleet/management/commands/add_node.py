@@ -2,7 +2,7 @@
 
 The host key is pinned from a file (--host-key), or from the host itself where its fingerprint is the one
 given (--fingerprint). With neither, the command says what the host shows, and changes nothing. Of a node that is there
-its jump host and labels stay where they are not given.
+whatever is not given stays as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,18 @@ from webapp.fleet import enrol
 from webapp.fleet.models import Identity, Node
 from webapp.fleet.ssh import fingerprint
 
+GIVEN = (
+    "address",
+    "port",
+    "user",
+    "python",
+    "scratch",
+    "processes",
+    "accelerator",
+    "internal_address",
+    "interface",
+)
+
 
 class Command(BaseCommand):
     help = "Add a node to a cluster (made where missing), or change the node of that name."
@@ -25,17 +37,17 @@ class Command(BaseCommand):
         parser.add_argument("cluster")
         parser.add_argument("name")
         parser.add_argument("--address", required=True)
-        parser.add_argument("--port", type=int, default=22)
+        parser.add_argument("--port", type=int, help="(of a new node: 22)")
         parser.add_argument("--user", required=True)
         parser.add_argument("--identity", required=True, help="name of an SSH identity (see make_identity)")
-        parser.add_argument("--python", default="", help="absolute path of the interpreter; without: one is to be made")
+        parser.add_argument("--python", help="absolute path of the interpreter; '' or none given: one is to be made")
         parser.add_argument("--scratch", required=True, help="absolute path of the scratch folder on the node")
-        parser.add_argument("--processes", type=int, default=1, help="ranks: one per GPU (default 1)")
+        parser.add_argument("--processes", type=int, help="ranks: one per GPU (of a new node: 1)")
         kind = parser.add_mutually_exclusive_group()
-        kind.add_argument("--accelerator", dest="accelerator", action="store_true", default=True, help="(default)")
+        kind.add_argument("--accelerator", dest="accelerator", action="store_true", default=None, help="it has GPUs")
         kind.add_argument("--cpu", dest="accelerator", action="store_false", help="the node has no GPU")
-        parser.add_argument("--internal-address", default="", help="address that the other nodes reach")
-        parser.add_argument("--interface", default="", help="network interface between nodes")
+        parser.add_argument("--internal-address", help="address that the other nodes reach")
+        parser.add_argument("--interface", help="network interface between nodes")
         parser.add_argument("--jump", help="name of the node through which it is reached; '' for none")
         parser.add_argument("--label", action="append", help="word to find it by; may be given again")
         parser.add_argument("--host-key", type=Path, help="file with the node's public host key")
@@ -62,9 +74,9 @@ class Command(BaseCommand):
             node.jump = _jump(options["jump"])
         if options["label"] is not None:
             node.labels = options["label"]
-        for key in ("address", "port", "user", "python", "scratch", "processes", "accelerator", "internal_address",
-                    "interface"):  # fmt: skip
-            setattr(node, key, options[key])
+        for key in GIVEN:
+            if options[key] is not None:
+                setattr(node, key, options[key])
         return node, found is None
 
 
