@@ -16,6 +16,7 @@ from kombu.exceptions import OperationalError
 log = logging.getLogger(__name__)
 
 ADVANCE_RUN = "workers.advance_run"
+CLEAR_ATTEMPT = "workers.clear_attempt"  # sent by the sweep alone
 ADVANCE_JOB = "workers.advance_job"
 ADVANCE_CHECKPOINT = "workers.advance_checkpoint"
 CHECK_NODE = "workers.check_node"

@@ -56,7 +56,7 @@ def advance(run_id: int) -> None:
 
 def _step(run: Run, attempt: Attempt) -> float | None:
     if run.state in ENDED:
-        return _clear(run)
+        return _clear(attempt)
     state = run.state
     try:
         return STEPS[state](run, attempt)
@@ -75,11 +75,23 @@ def _step(run: Run, attempt: Attempt) -> float | None:
     return _fail(run, attempt, end)
 
 
-def _clear(run: Run) -> float | None:
-    """Look after nodes that could not be reached when an attempt ended."""
-    for old in finish.to_clear(timezone.now()).filter(run=run):
-        finish.clear(old)
-    return CLEAR_SECONDS if finish.to_clear(timezone.now()).filter(run=run).exists() else None
+def clear(attempt_id: int) -> None:
+    """Look after what an ended attempt left, also while a newer one of its run is at work on other nodes."""
+    attempt = Attempt.objects.filter(pk=attempt_id).first()
+    if attempt is None:
+        return
+    with lease.hold(attempt) as held:
+        seconds = _clear(attempt) if held else None
+    if seconds is not None:
+        lease.due_in(attempt, seconds)
+
+
+def _clear(attempt: Attempt) -> float | None:
+    """Look after nodes that could not be reached when the attempt ended."""
+    left = finish.to_clear(timezone.now()).filter(pk=attempt.pk)
+    if left.exists():
+        finish.clear(attempt)
+    return CLEAR_SECONDS if left.exists() else None
 
 
 def _fail(run: Run, attempt: Attempt, end: End) -> float | None:

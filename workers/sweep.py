@@ -45,7 +45,7 @@ def sweep() -> None:
     leftovers.sweep(now)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
-            dispatch.send(dispatch.ADVANCE_RUN, attempt.run_id)
+            dispatch.send(dispatch.CLEAR_ATTEMPT, attempt.pk)
 
 
 def _put_off(row: lease.Row, by: timedelta) -> bool:

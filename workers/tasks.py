@@ -26,6 +26,11 @@ def advance_run(run_id: int) -> None:
     advance.advance(run_id)
 
 
+@app.task(name=dispatch.CLEAR_ATTEMPT)
+def clear_attempt(attempt_id: int) -> None:
+    advance.clear(attempt_id)
+
+
 @app.task(name=dispatch.ADVANCE_JOB)
 def advance_job(kind: str, job_id: int) -> None:
     nodejob.advance(kind, job_id)

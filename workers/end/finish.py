@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -26,7 +26,7 @@ from .settle import Settled, settle
 
 SOON = 1.0
 RETRY_SECONDS = 5.0
-PATIENCE = timedelta(minutes=2)  # for a node that can't be reached when the others have ended
+PATIENCE = timedelta(minutes=2)  # for a node that can't be reached, or emptied, when the others have ended
 CLEAR_FOR = timedelta(days=1)  # how long an ended run's unreachable nodes are tried
 KILL_SECONDS = 180.0
 
@@ -55,23 +55,36 @@ def kill(members: Sequence[Member]) -> None:
 def conclude(run: Run, attempt: Attempt, judge: Callable[[Sequence[Exit]], Verdict], since: datetime) -> float | None:
     """End the run as soon as nothing of it is left; return when to look again, None where it has ended.
 
-    `since`: from when on an unreachable node is waited for.
+    `since`: from when on a node that can't be reached, or can't be emptied, is waited for.
     """
-    members = prepared(attempt)
-    settled = settle(members, streams.of_attempt(attempt))
-    note(attempt, settled)
-    alive = [m for m in members if m.rank in settled.status and m.rank not in settled.gone]
-    if alive:
-        kill(alive)
+    members, waits = prepared(attempt), timezone.now() < since + PATIENCE
+    settled = _ask(attempt, members)
+    if settled.alive:
+        kill([member for member in members if member.rank in settled.alive])
+        if waits:
+            return SOON
+        settled = _ask(attempt, members)  # who looks for the first time so late has killed for the first time
+    if settled.held and waits:
         return SOON
-    if settled.held and timezone.now() < since + PATIENCE:
-        return SOON
-    if settled.errors and timezone.now() < since + PATIENCE:
+    if settled.errors and waits:
         return RETRY_SECONDS
+    _give_up(attempt, settled.alive)
     found = exits(attempt)
     verdict = judge(found) if found else Verdict(RunState.FAILED, Reason.NODE_UNREACHABLE, "")
     _end(run, attempt, verdict, settled)
     return None
+
+
+def _ask(attempt: Attempt, members: Sequence[Member]) -> Settled:
+    settled = settle(members, streams.of_attempt(attempt))
+    note(attempt, settled)
+    return settled
+
+
+def _give_up(attempt: Attempt, ranks: Collection[int]) -> None:
+    """Write the end of nodes whose supervisor outlived KILL, and so wrote none."""
+    found = made_up(Reason.SUPERVISOR_LOST, "what runs there outlived SIGKILL")
+    attempt.placements.filter(rank__in=ranks, exit__isnull=True).update(exit=found)
 
 
 def fail(run: Run, attempt: Attempt, reason: Reason, text: str, node: str = "") -> None:
@@ -83,16 +96,20 @@ def fail(run: Run, attempt: Attempt, reason: Reason, text: str, node: str = "") 
     settled = Settled()
     if members:
         kill(members)
-        settled = settle(members, streams.of_attempt(attempt))
-        note(attempt, settled)
+        settled = _ask(attempt, members)
     to_blame = next((p for p in attempt.placements.all() if node and p.slot["name"] == node), None)
     failure = outcome.at_launch(node, to_blame.rank, time.time()) if to_blame else {}
     _end(run, attempt, Verdict(RunState.FAILED, reason, text, failure), settled)
 
 
-def unproven() -> QuerySet[Attempt]:
-    """Return ended attempts of which processes may be left on some node, however long ago they ended."""
+def unproven(nodes: Iterable[int] | None = None) -> QuerySet[Attempt]:
+    """Return ended attempts of which processes may be left on some node, however long ago they ended.
+
+    `nodes`: their ids, where only what is left there is of interest.
+    """
     left = Q(placements__prepared_at__isnull=False, placements__proven_gone_at=None)
+    if nodes is not None:
+        left &= Q(placements__node__in=nodes)
     return Attempt.objects.filter(left, ended_at__isnull=False).distinct()
 
 
@@ -101,14 +118,12 @@ def to_clear(now: datetime) -> QuerySet[Attempt]:
     return unproven().filter(ended_at__gt=now - CLEAR_FOR)
 
 
-def clear(attempt: Attempt) -> None:
-    """After the end: end and read what could not be reached then."""
+def clear(attempt: Attempt, nodes: Collection[int] | None = None) -> None:
+    """After the end: end and read what could not be reached then. `nodes`: the ids of those to look at, if not all."""
     rows = attempt.placements.exclude(prepared_at=None).filter(proven_gone_at=None).select_related("node__identity")
-    members = [group.of_placement(attempt, row) for row in rows]
+    members = [group.of_placement(attempt, row) for row in rows if nodes is None or row.node_id in nodes]
     kill(members)
-    settled = settle(members, streams.of_attempt(attempt))
-    note(attempt, settled)
-    _close_streams(attempt, settled)
+    _close_streams(attempt, _ask(attempt, members))
 
 
 def note(attempt: Attempt, settled: Settled) -> None:

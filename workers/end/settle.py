@@ -21,11 +21,20 @@ OVER = frozenset({"ended", "lost", "absent", "ready"})
 
 @dataclass
 class Settled:
-    """By rank: `status` of those that answered, `errors` of the others; `gone`: no process is left and all was read."""
+    """By rank: `status` of those that answered, `errors` of the others; `gone`: no process is left and all was read.
 
+    `names`: of the nodes.
+    """
+
+    names: dict[int, str] = field(default_factory=dict)
     status: dict[int, Answer] = field(default_factory=dict)
     errors: dict[int, SshError] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
+
+    @property
+    def alive(self) -> set[int]:
+        """Those that answered that something is left."""
+        return self.status.keys() - self.gone
 
     @property
     def held(self) -> set[int]:
@@ -39,8 +48,13 @@ class Settled:
 
     def doubts(self) -> list[str]:
         """Return what is not known to be empty, a text each."""
-        held = (proof.made(self.status[rank], 0.0, None) for rank in sorted(self.held))
-        return [*map(str, self.errors.values()), *map(proof.sentence, held)]
+        left = [f"node {self.names[rank]}: {self._left(rank)}" for rank in sorted(self.alive | self.held)]
+        return [*map(str, self.errors.values()), *left]
+
+    def _left(self, rank: int) -> str:
+        if rank in self.alive and not self.status[rank].get("processes"):
+            return "its supervisor is still at work"
+        return proof.sentence(proof.made(self.status[rank], 0.0, None))
 
 
 def settle(members: Sequence[Member], streams: Iterable[Stream]) -> Settled:
@@ -58,7 +72,7 @@ def settle(members: Sequence[Member], streams: Iterable[Stream]) -> Settled:
                 await drain(stream, host)
         return status
 
-    settled = Settled()
+    settled = Settled({member.rank: member.name for member in members})
     for rank, found in group.on_each(members, one).items():
         if isinstance(found, SshError):
             settled.errors[rank] = found

@@ -61,8 +61,9 @@ def prepare(run: Run, attempt: Attempt) -> float:
     if attempt.release != code.digest:
         attempt.release = code.digest
         attempt.save(update_fields=["release"])
-    for old in finish.unproven().filter(placements__node__in=attempt.placements.values("node")):
-        finish.clear(old)
+    nodes = list(attempt.placements.values_list("node", flat=True))
+    for old in finish.unproven(nodes):
+        finish.clear(old, nodes)
     members = group.of_attempt(attempt)
     source = shards.source_of(attempt.resume_from) if attempt.resume_from else None
     course = Course(run.total_steps, since=source.step if source else 0)
