@@ -38,6 +38,7 @@ class Link:
         self.streams: dict[int, Stream] = {}
         self._readers: dict[int, Reader] = {}
         self._told: set[int] = set()
+        self._dropping: set[int] = set()  # of `_told`: those to be dropped, also where they are wanted anew by now
         self._changed = asyncio.Event()
         self._alive = self._now()
         self._shown: dict[int, tuple[bool, bool]] = {}  # attempt -> whether its node was shown as gone, and why
@@ -46,6 +47,7 @@ class Link:
     def want(self, streams: Iterable[Stream], gone: Iterable[int]) -> None:
         """Begin with these streams, and end with those of these ids."""
         for number in gone:
+            self._dropping.add(number)
             self.streams.pop(number, None)
             self._readers.pop(number, None)
         self.streams |= {stream.pk: stream for stream in streams}
@@ -91,16 +93,21 @@ class Link:
         self._told = set()
         while True:
             self._changed.clear()
-            orders = [frames.drop(number) for number in self._told - self.streams.keys()]
-            for number in self.streams.keys() - self._told:
-                stream = self.streams[number]
-                read = self._readers[number].offset if number in self._readers else stream.offset
-                reader = self._readers[number] = reader_of(stream.source, read)
-                orders.append(frames.add(number, stream.path, reader.offset))
-            self._told = set(self.streams)
-            await talk.write(b"".join(orders) or frames.PING)
+            await talk.write(b"".join(self._orders()) or frames.PING)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), PING_SECONDS)
+
+    def _orders(self) -> list[bytes]:
+        """Return what is to be said now, and count it as said."""
+        gone = self._told & (self._dropping | (self._told - self.streams.keys()))
+        orders = [frames.drop(number) for number in gone]
+        for number in self.streams.keys() - (self._told - gone):
+            stream = self.streams[number]
+            read = self._readers[number].offset if number in self._readers else stream.offset
+            reader = self._readers[number] = reader_of(stream.source, read)
+            orders.append(frames.add(number, stream.path, reader.offset))
+        self._told, self._dropping = set(self.streams), set()
+        return orders
 
     async def _hear(self, talk: Talk, name: str) -> None:
         """Take what comes until the connection ends, always with SshError."""
@@ -138,7 +145,10 @@ class Link:
         stream, reader = self.streams.get(frame.id), self._readers.get(frame.id)
         if stream is None or reader is None:  # a beat, or of a file that was given up just now
             return
-        before, batch = reader.offset, reader.feed(frame.block)
+        known = reader.reached - frame.offset  # not 0: it was on its way when its file was dropped and added again
+        if known < 0:
+            return
+        before, batch = reader.offset, reader.feed(frame.block[known:])
         if batch.offset > before:
             await self._put(stream, batch)
 

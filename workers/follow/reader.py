@@ -41,6 +41,11 @@ class Reader:
         self.offset = offset
         self._torn = b""
 
+    @property
+    def reached(self) -> int:
+        """Where the next byte to be fed stands."""
+        return self.offset + len(self._torn)
+
     def feed(self, block: bytes) -> Batch:
         whole, newline, rest = (self._torn + block).rpartition(b"\n")
         self._torn = rest

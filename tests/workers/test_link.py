@@ -1,0 +1,41 @@
+"""What a link says to its node, and what it makes of what was on its way meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.runs.models import Stream
+from workers.follow.frames import Frame, add, drop
+from workers.follow.link import Link
+from workers.follow.reader import Batch
+
+
+def log(offset: int) -> Stream:
+    return Stream(pk=5, source="log@0", path="/log", offset=offset)
+
+
+async def test_a_file_that_is_wanted_anew_before_its_end_was_said_is_followed_on() -> None:
+    put: list[Batch] = []
+
+    async def keep(_: Stream, batch: Batch) -> None:
+        put.append(batch)
+
+    async def write(*_: Any) -> None:
+        raise AssertionError
+
+    link = Link(1, write, keep)
+    link.want([log(0)], [])
+    assert link._orders() == [add(5, "/log", 0)]
+    link.want([], [5])
+    link.want([log(100)], [])
+    assert link._orders() == [drop(5), add(5, "/log", 100)]
+    assert link._orders() == []
+    await link._take(Frame(5, 200, b"on its way\n"))  # from before the drop, and beyond what the new reader has
+    await link._take(Frame(5, 96, b"old\none\n"))
+    await link._take(Frame(5, 100, b"one\ntwo\n"))
+    assert [(batch.offset, [line.data["text"] for line in batch.lines]) for batch in put] == [
+        (104, ["one"]),
+        (108, ["two"]),
+    ]
+    link.want([], [5])
+    assert link._orders() == [drop(5)]
