@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from training.spec.jobname import named
 from webapp import dispatch
 from webapp.fleet import changes
 from webapp.fleet.models import Node
-from webapp.fleet.ssh import Host, SshError
+from webapp.fleet.ssh import CommandFailed, Host, SshError
 from webapp.leftovers import actions, known
 from webapp.leftovers.models import LOST_SECONDS, Leftover, NodeLook
 
@@ -25,6 +26,7 @@ from .preflight.node import member_of
 LOOK_EVERY = timedelta(minutes=5)
 FORGET_AFTER = timedelta(days=1)
 KILL_SECONDS = 180.0
+ASK_SECONDS = 60.0  # so that nodes whose disk hangs, often all of a cluster at once, leave workers for the rest
 
 
 def sweep(now: datetime) -> None:
@@ -61,8 +63,13 @@ def look(node_id: int) -> None:
 
 
 async def _ask(member: Member, host: Host) -> Answer:
-    await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
-    return await group.training(member, host, "orphans", str(member.scratch.root))
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+            return await group.training(member, host, "orphans", str(member.scratch.root))
+    except TimeoutError as error:
+        why = f"no answer in {ASK_SECONDS:.0f} s; look whether {member.scratch.root} hangs"
+        raise CommandFailed(member.name, "asking what runs there", why) from error
 
 
 def _keep(node: Node, jobs: Iterable[dict[str, Any]], asked_at: datetime) -> None:

@@ -20,6 +20,7 @@ from webapp.fleet.ssh import (
     CommandKilled,
     DiskFull,
     Endpoint,
+    Host,
     HostKeyChanged,
     HostKeyNotPinned,
     Unreachable,
@@ -28,6 +29,7 @@ from webapp.fleet.ssh import (
     host_key,
     import_identity,
     make_identity,
+    patience,
 )
 from webapp.fleet.ssh.files import temporary
 
@@ -90,6 +92,51 @@ WRITES = {
     "stream": lambda host, path, local: host.write_stream(path, blocks()),
     "tree": lambda host, path, local: host.put_tree(path, {"a": bytes(9000)}),
 }
+
+
+class Hung(asyncssh.SFTPServer):
+    """Beside a disk that hangs: the server answers nothing about a file once it has been opened."""
+
+    async def stat(self, path: bytes) -> asyncssh.SFTPAttrs:
+        return await asyncio.Event().wait()
+
+    async def read(self, file_obj: object, offset: int, size: int) -> bytes:
+        return await asyncio.Event().wait()
+
+    async def write(self, file_obj: object, offset: int, data: bytes) -> int:
+        return await asyncio.Event().wait()
+
+    async def close(self, file_obj: object) -> None:
+        await asyncio.Event().wait()
+
+
+async def all_of(host: Host, path: str) -> bytes:
+    return b"".join([block async for block in host.read_range(path)])
+
+
+HANGS = WRITES | {
+    "size": lambda host, path, local: host.size(path),
+    "text read": lambda host, path, local: host.read_text(str(local)),
+    "range": lambda host, path, local: all_of(host, str(local)),
+}
+
+
+@pytest.mark.parametrize("work", HANGS)
+async def test_a_disk_that_hangs_holds_nobody_for_good(
+    tmp_path: Path, work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "SECONDS", 0.2)
+    monkeypatch.setattr(patience, "LET_GO", 0.05)
+    server = Sshd(IDENTITY.public, sftp=Hung)
+    local = tmp_path / "local"
+    local.write_bytes(b"x" * 9000)
+    try:
+        async with connect(endpoint(server)) as host:
+            with pytest.raises(CommandFailed, match="took too long"):
+                await HANGS[work](host, str(tmp_path / "there"), local)
+            assert await host.check(["echo", "well"]) == "well\n"
+    finally:
+        server.finish()
 
 
 class Full(asyncssh.SFTPServer):

@@ -7,7 +7,7 @@ import errno
 import os
 import posixpath
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import asyncssh
 BLOCK = 1 << 20
 PIECE = 1 << 18  # bytes a request: several are on the way at once, and OpenSSH answers no more than this
 FULL = 1 << 20  # bytes: with less left than this, a write that failed failed for want of room
+GoesOn = Callable[..., None]  # called with each part that is done; the arguments count for nothing
 NO_ROOM = (asyncssh.SFTPNoSpaceOnFilesystem, asyncssh.SFTPQuotaExceeded)
 
 
@@ -61,12 +62,12 @@ async def put_bytes(sftp: asyncssh.SFTPClient, path: str, content: bytes, mode: 
         raise
 
 
-async def put_file(sftp: asyncssh.SFTPClient, path: str, local: Path) -> None:
+async def put_file(sftp: asyncssh.SFTPClient, path: str, local: Path, goes_on: GoesOn) -> None:
     work = temporary(path, secrets.token_hex(4))
     await sftp.makedirs(posixpath.dirname(path), exist_ok=True)
     try:
         async with room(sftp, path):
-            await sftp.put(str(local), work)
+            await sftp.put(str(local), work, progress_handler=goes_on)
         await sftp.posix_rename(work, path)
     except BaseException:  # also where the task is cancelled
         await _give_up(sftp, work)
@@ -78,7 +79,7 @@ async def _give_up(sftp: asyncssh.SFTPClient, work: str) -> None:
         await sftp.remove(work)
 
 
-async def put_tree(sftp: asyncssh.SFTPClient, path: str, tree: dict[str, bytes]) -> None:
+async def put_tree(sftp: asyncssh.SFTPClient, path: str, tree: dict[str, bytes], goes_on: GoesOn) -> None:
     if await sftp.exists(path):
         return
     work = temporary(path, secrets.token_hex(4))
@@ -86,16 +87,18 @@ async def put_tree(sftp: asyncssh.SFTPClient, path: str, tree: dict[str, bytes])
         async with room(sftp, path):
             for folder in sorted({posixpath.dirname(name) for name in tree}):
                 await sftp.makedirs(posixpath.join(work, folder), exist_ok=True)
-            await asyncio.gather(*(_write(sftp, posixpath.join(work, name), content) for name, content in tree.items()))
+                goes_on()
+
+            async def write(name: str, content: bytes) -> None:
+                async with sftp.open(posixpath.join(work, name), "wb") as file:
+                    await file.write(content)
+                goes_on()
+
+            await asyncio.gather(*(write(name, content) for name, content in tree.items()))
         await _take_name(sftp, work, path)
     finally:
         if await sftp.exists(work):
             await sftp.rmtree(work, ignore_errors=True)
-
-
-async def _write(sftp: asyncssh.SFTPClient, path: str, content: bytes) -> None:
-    async with sftp.open(path, "wb") as file:
-        await file.write(content)
 
 
 async def _take_name(sftp: asyncssh.SFTPClient, work: str, path: str) -> None:
@@ -125,8 +128,12 @@ async def remove(sftp: asyncssh.SFTPClient, path: str) -> None:
         await sftp.remove(path)
 
 
-async def read_all(sftp: asyncssh.SFTPClient, path: str) -> bytes:
-    return b"".join([block async for block in read(sftp, path, 0, None)])
+async def read_all(sftp: asyncssh.SFTPClient, path: str, goes_on: GoesOn) -> bytes:
+    blocks = []
+    async for block in read(sftp, path, 0, None):
+        blocks.append(block)
+        goes_on()
+    return b"".join(blocks)
 
 
 async def read(sftp: asyncssh.SFTPClient, path: str, offset: int, length: int | None) -> AsyncGenerator[bytes, None]:

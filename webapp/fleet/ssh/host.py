@@ -25,7 +25,8 @@ from . import files, pool
 from .background import Background, Dropped
 from .endpoint import Endpoint
 from .errors import CommandFailed, CommandKilled, DiskFull, NotThere, Unreachable
-from .lease import Lease, Result, TooLong
+from .lease import Lease, Result
+from .patience import Patience, TooLong, let_go
 from .talk import Talk
 
 T = TypeVar("T")
@@ -48,7 +49,8 @@ async def connect(node: Node | Endpoint, *, among: pool.Pool | None = None) -> A
 class Host:
     """A connected node. Paths are absolute, on the node. Every method raises Unreachable or CommandFailed.
 
-    When its connection has gone it stays so: connect anew.
+    When its connection has gone it stays so: connect anew. A node that leaves work on its files without any answer for
+    so long as patience.py says gives CommandFailed.
     """
 
     def __init__(self, name: str, lease: Lease, background: Background):
@@ -80,11 +82,11 @@ class Host:
 
     async def put_file(self, path: str, local: Path) -> None:
         """Copy a local file, whole or not at all; make its parents."""
-        await self._file(f"writing {path}", lambda sftp: files.put_file(sftp, path, local))
+        await self._long(f"writing {path}", lambda sftp, way: files.put_file(sftp, path, local, way.goes_on))
 
     async def put_tree(self, path: str, tree: dict[str, bytes]) -> None:
         """Make a folder with these files (relative name: content), whole or not at all. One that is there stays."""
-        await self._file(f"writing {path}", lambda sftp: files.put_tree(sftp, path, tree))
+        await self._long(f"writing {path}", lambda sftp, way: files.put_tree(sftp, path, tree, way.goes_on))
 
     async def exists(self, path: str) -> bool:
         return bool(await self._file(f"looking at {path}", lambda sftp: sftp.exists(path)))
@@ -98,7 +100,8 @@ class Host:
         return await self._file(f"listing {path}", lambda sftp: files.names(sftp, path))
 
     async def read_text(self, path: str) -> str:
-        return (await self._file(f"reading {path}", lambda sftp: files.read_all(sftp, path))).decode()
+        what = f"reading {path}"
+        return (await self._long(what, lambda sftp, way: files.read_all(sftp, path, way.goes_on))).decode()
 
     def read_range(self, path: str, offset: int = 0, length: int | None = None) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a file from `offset`, at most `length` of them, in blocks of up to 1 MiB."""
@@ -123,10 +126,10 @@ class Host:
         what, writer = f"writing {path}", files.Writer(files.temporary(path, self._suffix))
         try:
             await self._file(what, writer.open)
-            yield lambda block: self._do(what, lambda _: writer.write(block))
-            await self._do(what, lambda _: writer.close())
+            yield lambda block: self._do(what, lambda _: Patience().over(writer.write(block)))
+            await self._do(what, lambda _: Patience().over(writer.close()))
         except BaseException:  # also where the task is cancelled
-            await self._background.do(writer.give_up)
+            await self._background.do(lambda: let_go(writer.give_up()))
             raise
 
     async def commit(self, path: str) -> None:
@@ -158,8 +161,18 @@ class Host:
         await self._background.do(self._lease.shared.gone.wait)
 
     async def _file(self, what: str, work: Callable[[asyncssh.SFTPClient], Awaitable[T]]) -> T:
+        return await self._long(what, lambda sftp, _: work(sftp))
+
+    async def _long(self, what: str, work: Callable[[asyncssh.SFTPClient, Patience], Awaitable[T]]) -> T:
+        """Do what says by itself that it goes on."""
+
         async def with_sftp(lease: Lease) -> T:
-            return await work(await lease.sftp())
+            patience = Patience()
+
+            async def all_of_it() -> T:
+                return await work(await lease.sftp(), patience)
+
+            return await patience.over(all_of_it())
 
         return await self._do(what, with_sftp)
 

@@ -14,15 +14,12 @@ import asyncssh
 from . import files
 from .background import Dropped
 from .errors import SIGNALS
+from .patience import Patience, TooLong, let_go
 from .shared import Shared
 from .talk import Spoken
 from .way import Way
 
 T = TypeVar("T")
-
-
-class TooLong(Exception):
-    """A command took longer than it may."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +75,11 @@ class Lease:
     async def step(self, stream: AsyncGenerator[bytes, None]) -> bytes | None:
         """Return the next block of `read`; None at the end."""
         self._streams.add(stream)
-        return await anext(stream, None)
+        return await Patience().over(_next(stream))
 
     async def end_stream(self, stream: AsyncGenerator[bytes, None]) -> None:
         self._streams.discard(stream)
-        await stream.aclose()
+        await let_go(_closed(stream))
 
     async def run(self, command: str, input: bytes, seconds: float) -> Result | None:
         """Run a command to its end; None where nobody told that. `seconds` count from its turn on."""
@@ -128,6 +125,14 @@ class Lease:
                 self._used.append(self._files)
                 self._files.enter()
         return await self._files.sftp()
+
+
+async def _next(stream: AsyncGenerator[bytes, None]) -> bytes | None:
+    return await anext(stream, None)
+
+
+async def _closed(stream: AsyncGenerator[bytes, None]) -> None:
+    await stream.aclose()
 
 
 async def _with_files(shared: Shared) -> Shared:
