@@ -186,3 +186,15 @@ async def test_an_agent_that_is_away_is_told(sshd: Sshd, tmp_path: Path, setting
             await word(replace(there, name=f"n{len(path)}"))
     with pytest.raises(AgentFailed, match="/nowhere does not answer"):
         await agent_keys()
+
+
+async def test_an_agent_that_says_nothing_is_not_waited_for(tmp_path: Path, settings: Any, monkeypatch: Any) -> None:
+    """One that is asked for a passphrase elsewhere takes questions and answers none."""
+    monkeypatch.setattr("webapp.fleet.ssh.agent.SECONDS", 0.05)
+    settings.SSH_AGENT = str(tmp_path / "silent")
+    held: list[object] = []
+    async with await asyncio.start_unix_server(lambda *ends: held.extend(ends), settings.SSH_AGENT):
+        with pytest.raises(AgentFailed, match=r"lists no keys \(no answer within 0.05 s\)"):
+            await asyncio.wait_for(agent_keys(), GENEROUS)
+        for end in held[1::2]:
+            end.close()  # type: ignore[attr-defined]

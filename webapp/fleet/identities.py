@@ -23,15 +23,13 @@ def agent_keys() -> list[str]:
         raise Refused([error.problem]) from None
 
 
-@transaction.atomic
 def from_agent(name: str, public_key: str) -> Identity:
     """Keep which key of the agent the identity is; raise Refused unless the agent holds it now."""
-    if public_key not in agent_keys():
+    if public_key not in agent_keys():  # before any row is locked: it may let us wait
         raise Refused([Problem("public_key", "the SSH agent does not hold it", "Choose one of those it holds.")])
     return _keep(Identity(name=name, kind=Identity.Kind.AGENT, public_key=public_key), "public_key")
 
 
-@transaction.atomic
 def paste(name: str, private_key: str) -> Identity:
     """Keep a private key that a person brings, sealed; raise Refused where it can't be used, or is there already."""
     pair = ssh.import_identity(private_key.strip() + "\n")
@@ -40,6 +38,7 @@ def paste(name: str, private_key: str) -> Identity:
     return _keep(identity, "private_key")
 
 
+@transaction.atomic
 def _keep(identity: Identity, field: str) -> Identity:
     shown = ssh.fingerprint(identity.public_key)
     for other in Identity.objects.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from .errors import AgentFailed
 from .keys import fingerprint
 
 SETTING = "SHARDBOARD_SSH_AGENT"
+SECONDS = 10.0  # for each answer: an agent may wait for a person who unlocks it
 
 
 async def agent_keys() -> list[str]:
@@ -39,9 +41,10 @@ async def _agent(node: str) -> AsyncIterator[asyncssh.SSHAgentClient]:
     if not path:
         raise AgentFailed(node, "the service knows no SSH agent", f"Name its socket in {SETTING}.")
     try:
-        agent = await asyncssh.connect_agent(path)
+        async with asyncio.timeout(SECONDS):
+            agent = await asyncssh.connect_agent(path)
     except (OSError, asyncssh.Error) as error:
-        why = f"the SSH agent at {path} does not answer ({error})"
+        why = f"the SSH agent at {path} does not answer ({_said(error)})"
         raise AgentFailed(
             node, why, f"Start it, with its socket where {SETTING} says, for the service's user."
         ) from error
@@ -54,10 +57,15 @@ async def _agent(node: str) -> AsyncIterator[asyncssh.SSHAgentClient]:
 
 async def _pairs(node: str, agent: asyncssh.SSHAgentClient) -> list[asyncssh.SSHKeyPair]:
     try:
-        return list(await agent.get_keys())
+        async with asyncio.timeout(SECONDS):
+            return list(await agent.get_keys())
     except (OSError, ValueError, asyncssh.Error) as error:
-        why = f"the SSH agent lists no keys ({error})"
+        why = f"the SSH agent lists no keys ({_said(error)})"
         raise AgentFailed(node, why, f"Look whether {SETTING} names an SSH agent's socket.") from error
+
+
+def _said(error: Exception) -> str:
+    return f"no answer within {SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
 
 
 def _line(pair: asyncssh.SSHKeyPair) -> str:
