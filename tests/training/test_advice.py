@@ -6,7 +6,7 @@ import pytest
 
 from training.spec import presets
 from training.spec.advice import advise
-from training.spec.faults import WORTH_RETRYING, Reason
+from training.spec.faults import NOT_FOR_MEMORY, SENTENCES, WORTH_RETRYING, Reason
 from training.spec.lint import parse_recipe
 from training.spec.recipe import Recipe, merge
 
@@ -45,3 +45,10 @@ def test_restarts_are_advised_only_where_another_try_may_go_well() -> None:
         assert ("restart" in advised) == (reason in WORTH_RETRYING)
     patient = Recipe.model_validate({"limits": {"restarts": 1}})
     assert "restart" not in {one.key for one in advise(Reason.NODE_LOST, patient)}
+
+
+def test_memory_is_blamed_only_where_the_node_does_not_say_otherwise() -> None:
+    told = {text: [one.key for one in advise(Reason.KILLED_BY_HOST, Recipe(), text)] for text in ("", NOT_FOR_MEMORY)}
+    assert "host-memory" in told[""]
+    assert told[NOT_FOR_MEMORY] == ["killer", "restart"]
+    assert "memory" not in SENTENCES[Reason.KILLED_BY_HOST]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import socket
 
-from ..spec.faults import SENTENCES, Reason
+from ..spec.faults import NOT_FOR_MEMORY
 from .kernel import Kernel
 from .log import First
 from .scene import Seen
+
+FOR_MEMORY = "killed by the host, out of memory"
+PERHAPS = "killed by the host, probably out of memory"
 
 
 def killed(first: First, number: int | None, code: int | None) -> str:
@@ -29,11 +32,11 @@ def killed_text(who: str, words: Kernel, seen: Seen, memory: str) -> str:
 
 def _cause(words: Kernel, kills: int | None) -> tuple[str, str]:
     if words.oom:
-        return "killed by the host, out of memory", f"the kernel says: {words.lines[-1]}"
+        return FOR_MEMORY, f"the kernel says: {words.lines[-1]}"
     if kills:
-        return "killed by the host, out of memory", f"its memory group counted {kills} such kills meanwhile"
+        return FOR_MEMORY, f"its memory group counted {kills} such kills meanwhile"
     if words.other_oom:  # in a container the kernel counts processes otherwise than we see them
-        return SENTENCES[Reason.KILLED_BY_HOST], f"the kernel killed for memory meanwhile: {words.other_oom[-1]}"
+        return PERHAPS, f"the kernel killed for memory meanwhile: {words.other_oom[-1]}"
     if words.readable and kills == 0:
-        return "killed, and not by the kernel for a lack of memory", "neither its log nor the memory group tells of it"
-    return SENTENCES[Reason.KILLED_BY_HOST], ""
+        return NOT_FOR_MEMORY, "neither its log nor the memory group tells of it"
+    return PERHAPS, ""

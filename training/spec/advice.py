@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .faults import WORTH_RETRYING, Reason
+from .faults import NOT_FOR_MEMORY, WORTH_RETRYING, Reason
 from .recipe import Recipe
 
 MOST = 1024  # rows of a batch, and batches of a step, that the recipe takes
@@ -39,9 +39,12 @@ class Advice:
         return out
 
 
-def advise(reason: str, recipe: Recipe) -> list[Advice]:
-    """Return what may help a run of `recipe` that ended with `reason`, the likeliest first."""
-    rules = RULES.get(reason, ())
+def advise(reason: str, recipe: Recipe, text: str = "") -> list[Advice]:
+    """Return what may help a run of `recipe` that ended with `reason`, the likeliest first.
+
+    `text`: what the node that failed first says of it.
+    """
+    rules = (_KILLER,) if NOT_FOR_MEMORY in text else RULES.get(reason, ())
     found = [advice for rule in rules for advice in rule(recipe)]
     if reason in WORTH_RETRYING and not recipe.limits.restarts:
         text = "Let it go on by itself next time, from its newest complete checkpoint."
@@ -127,6 +130,7 @@ _STACKS = says("stacks", "Read the stacks below: the rank that is in no collecti
 _LINK = says("link", "Look at the network between the nodes: the interface chosen, its errors, a firewall.", "nodes")
 _NODE = says("node", "Look at the node: is it up, was it started anew, does its sshd answer?", "nodes")
 _LINES = says("lines", "Read the lines below: the first rank that failed says why.")
+_KILLER = says("killer", "See who ends processes there: a person, a batch system, a guard over memory.", "nodes")
 _READY = says("ready", "See what the node says, mend it, then resume or launch again.", "nodes")
 RULES: dict[str, tuple[Callable[[Recipe], Iterator[Advice]], ...]] = {
     Reason.OUT_OF_GPU_MEMORY: (_smaller_batch, _less_gpu_memory),

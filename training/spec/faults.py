@@ -51,7 +51,7 @@ SENTENCES = {
     Reason.TIME_LIMIT: "the hours given to it are over, state saved",
     Reason.NON_FINITE: "the loss was not a finite number for too many steps",
     Reason.OUT_OF_GPU_MEMORY: "a GPU ran out of memory",
-    Reason.KILLED_BY_HOST: "killed by the host, probably out of memory",
+    Reason.KILLED_BY_HOST: "killed by a signal that Shardboard did not send",
     Reason.DISK_FULL: "the disk is full",
     Reason.DATA: "the data could not be read",
     Reason.CHECKPOINT: "the checkpoint can not be gone on from",
@@ -75,11 +75,14 @@ SENTENCES = {
     Reason.NETWORK: "the destination could not be reached",
 }
 
+# What a node writes of a process that was killed, where its kernel tells of no lack of memory.
+NOT_FOR_MEMORY = "killed, and not by the kernel for a lack of memory"
+
 # Why another try from the newest checkpoint may go well. A reason that is not here comes from the recipe, the data or
 # the set-up, and would end the next attempt the same way.
 WORTH_RETRYING = {
     Reason.RANK_FAILED: "a link, a device or a library may have failed once",
-    Reason.KILLED_BY_HOST: "what else took the host's memory may be gone",
+    Reason.KILLED_BY_HOST: "what ended it may be gone, such as others who took the memory",
     Reason.OUT_OF_GPU_MEMORY: "a fresh process has its memory in one piece; what truly does not fit fails again soon",
     Reason.PEER_ENDED: "nothing is known against this recipe",
     Reason.NODE_UNREACHABLE: "the node or its network may come back",

@@ -119,17 +119,19 @@ def _of(run: Run, attempt: Attempt, text: str, after: Attempt | None = None) -> 
     parts = dict.fromkeys(dragged, "dragged") | ({first: "first"} if first is not None else {})
     ends = [NodeEnd(row, parts.get(row.rank, "")) for row in rows]
     ends.sort(key=lambda end: (end.part != "first", end.placement.rank))
-    return Failure(attempt, text, ends, _advice(run, attempt.reason), _done(run, attempt, after), after is not None)
+    told = ends[0].exit.get("text", "") if first is not None and ends else ""
+    advice = _advice(run, attempt.reason, told)
+    return Failure(attempt, text, ends, advice, _done(run, attempt, after), after is not None)
 
 
-def _advice(run: Run, reason: str) -> list[Suggestion]:
+def _advice(run: Run, reason: str, told: str) -> list[Suggestion]:
     recipe = run.parsed_recipe()
 
     def old(path: str) -> str:
         section, _, name = path.partition(".")
         return json.dumps(getattr(getattr(recipe, section), name) if name else getattr(recipe, section))
 
-    found = advise(reason, recipe)
+    found = advise(reason, recipe, told)
     return [Suggestion(one, [(path, old(path), json.dumps(new)) for path, new in one.changes.items()]) for one in found]
 
 
