@@ -47,21 +47,6 @@ async function copy(button) {
   button.textContent = "Copied";
 }
 
-// What is unfolded stays so when its part of the page is replaced.
-const unfolded = new Set();
-document.addEventListener("htmx:beforeSwap", (event) => {
-  unfolded.clear();
-  event.detail.target.querySelectorAll("details[open][data-key]").forEach((d) => unfolded.add(d.dataset.key));
-});
-document.addEventListener("htmx:afterSwap", () => {
-  for (const key of unfolded) document.querySelector(`details[data-key="${key}"]`)?.setAttribute("open", "");
-});
-
-// A text that is being written is not pulled away from under the hand; the next look shows what is new.
-document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target.contains(document.activeElement?.closest("textarea"))) event.detail.shouldSwap = false;
-});
-
 // A question that depends on what is chosen comes from the server into its <dialog>, which then opens.
 document.addEventListener("htmx:afterSwap", (event) => {
   const dialog = event.detail.target;
