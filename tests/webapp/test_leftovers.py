@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.test import Client
 from django.utils import timezone
 
-from webapp.leftovers.models import Leftover
+from webapp.fleet.models import Node
+from webapp.leftovers.models import Leftover, NodeLook
 
 from .rows import HOSTILE, World
 
@@ -21,7 +22,7 @@ def test_it_lists_what_is_left_and_ends_it_after_asking(page: Client, world: Wor
     row = left(world)
     assert ">1</span>" in page.get("/fleet/nodes/").content.decode()
     text = page.get("/fleet/leftovers/").content.decode()
-    assert "run #77 of another service" in text
+    assert "run #77, not known here, attempt 1" in text
     assert "<img src=x" not in text
     asks = page.get(f"/fleet/leftovers/{row.pk}/end").content.decode()
     assert "Somebody else may need it" in asks
@@ -35,3 +36,17 @@ def test_it_lists_what_is_left_and_ends_it_after_asking(page: Client, world: Wor
 def test_an_empty_page_says_whether_anybody_has_looked(page: Client, world: World) -> None:
     assert "No node has answered yet" in page.get("/fleet/leftovers/").content.decode()
     assert "2 nodes are being asked" in page.post("/fleet/leftovers/look", follow=True).content.decode()
+
+
+def test_nodes_that_did_not_answer_are_no_proof(page: Client, world: World) -> None:
+    alpha, beta = world.nodes
+    NodeLook.objects.create(node=alpha, asked_at=timezone.now())
+    NodeLook.objects.create(node=beta, asked_at=timezone.now(), problem="no connection. Check it.")
+    text = page.get("/fleet/leftovers/rows").content.decode()
+    assert "Nothing is left over on the nodes that answered" in text
+    assert "beta: no connection. Check it." in text
+    NodeLook.objects.update(problem="")
+    Node.objects.filter(pk=beta.pk).update(in_service=False)
+    text = page.get("/fleet/leftovers/rows").content.decode()
+    assert "Nothing is left over: " in text
+    assert "asked only when you press the button: beta." in text

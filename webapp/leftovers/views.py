@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.spec.lint import Refused
+from webapp.fleet.models import Node
 from webapp.people import person, staff_only
 
 from . import actions
@@ -35,14 +36,28 @@ def rows(request: HttpRequest) -> HttpResponse:
 def _context() -> dict[str, Any]:
     found = list(actions.there().select_related("node"))
     ended = Leftover.objects.exclude(ended_at=None).select_related("node").order_by("-ended_at")[:ENDED_SHOWN]
-    looks = NodeLook.objects.filter(node__in=actions.nodes()).select_related("node")
+    nodes = list(actions.nodes().select_related("look").order_by("name"))
+    asked = [look.asked_at for node in nodes if (look := _look(node)) and look.asked_at]
     return {
         "leftovers": found,
         "ended": ended,
-        "unasked": [look for look in looks if look.problem or look.asked_at is None],
-        "asked": min((look.asked_at for look in looks if look.asked_at), default=None),
-        "nodes": actions.nodes().count(),
+        "unanswered": [(node, why) for node in nodes if (why := _unanswered(node))],
+        "drained": [node for node in nodes if not node.in_service],
+        "asked": min(asked, default=None),
+        "nodes": len(nodes),
     }
+
+
+def _look(node: Node) -> NodeLook | None:
+    return getattr(node, "look", None)
+
+
+def _unanswered(node: Node) -> str:
+    """Return why it is not known what runs there now; "" where it is."""
+    look = _look(node)
+    if look is None or (look.asked_at is None and not look.problem):
+        return "not asked yet."
+    return look.problem
 
 
 @require_POST
