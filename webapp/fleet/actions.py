@@ -22,6 +22,8 @@ def drain(node: Node, actor: str, why: str = "") -> None:
     why = " ".join(why.split())
     if len(why) > LONGEST:
         raise Refused([Problem("why", f"it has {len(why)} characters", f"Say it in {LONGEST}.")])
+    if any(ord(c) < 32 for c in why):
+        raise Refused([Problem("why", "it holds a control character", "Leave it out.")])
     node.in_service, node.drained_at, node.drained_by, node.drained_why = False, timezone.now(), actor, why
     node.save(update_fields=["in_service", "drained_at", "drained_by", "drained_why"])
     changes.record(node, actor, f"taken out of service: {why}" if why else "taken out of service")

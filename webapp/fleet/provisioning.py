@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from . import changes
 from .models import Node, Provision
 from .models.node import absolute
 
+LONGEST = 500  # characters of a path
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
@@ -43,8 +45,11 @@ def _check(node: Node, base: str) -> None:
     try:
         if base:
             absolute(base)
+            MaxLengthValidator(LONGEST)(base)
     except ValidationError:
-        raise Refused([Problem("base", "it is no absolute path", "Such as /usr/bin/python3.12.")]) from None
+        raise Refused(
+            [Problem("base", f"it is no absolute path of at most {LONGEST} characters", "Such as /usr/bin/python3.12.")]
+        ) from None
 
 
 @transaction.atomic
