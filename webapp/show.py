@@ -10,6 +10,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from training.spec.faults import SENTENCES
+
 register = template.Library()
 
 NOTHING = "\N{EN DASH}"
@@ -44,6 +46,12 @@ class Bar:
     used: float
     total: float
     note: str = ""
+
+
+@register.filter
+def why(reason: str) -> str:
+    """Return the sentence of a reason, which is kept as a word; another word as it is."""
+    return {str(word): sentence for word, sentence in SENTENCES.items()}.get(reason, reason)
 
 
 @register.filter

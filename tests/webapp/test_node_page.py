@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from training.spec.lint import Refused
-from webapp.fleet import actions, enrol
+from webapp.fleet import actions, enrol, provisioning
 from webapp.fleet.labels import labels_of
 from webapp.fleet.models import Node, NodeChange, Provision
 from webapp.runs import actions as actions_of_runs
@@ -54,6 +54,8 @@ def test_it_is_drained_with_a_reason_and_returned(page: Client, world: World) ->
     assert told(node)[-2:] == ["ada: taken out of service: fan is loud", "ada: returned to service"]
     with pytest.raises(Refused, match="201 characters"):
         actions.drain(node, "ada", "x" * 201)
+    with pytest.raises(Refused, match="control character"):
+        actions.drain(node, "ada", "fan\0")
 
 
 def test_an_edit_is_kept_with_what_was_before(page: Client, world: World) -> None:
@@ -233,6 +235,8 @@ def test_a_node_without_an_interpreter_waits_for_one(page: Client, world: World)
     assert "being made there" in page.post(f"/fleet/nodes/{node.pk}/remove").content.decode()
     again = page.post(f"/fleet/nodes/{node.pk}/interpreter/make", {"path": "python3"}, follow=True)
     assert "no absolute path" in again.content.decode()
+    with pytest.raises(Refused, match="of at most 500 characters"):
+        provisioning.provision(node, "ada", base="/" + "x" * 500)
     part = f"/fleet/nodes/{node.pk}/interpreter"
     Provision.objects.update(state="running", step="packages", number=2, steps=2, line=HOSTILE, step_seconds=75)
     text = page.get(part).content.decode()
@@ -245,3 +249,6 @@ def test_a_node_without_an_interpreter_waits_for_one(page: Client, world: World)
     assert "Free space." in page.get(part).content.decode()
     assert "<img" not in page.get(part).content.decode()
     assert "Try again" in page.get("/fleet/nodes/alpha/").content.decode()
+    assert "No interpreter was made" in page.get(part).content.decode()
+    Node.objects.filter(pk=node.pk).update(python="/opt/python")
+    assert 'role="alert"' not in page.get(part).content.decode()

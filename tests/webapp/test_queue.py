@@ -41,7 +41,7 @@ def test_the_page_says_what_waits_for_what_and_what_is_free(page: Client, world:
     Node.objects.filter(name="beta").update(in_service=False, drained_by="ada", drained_why=HOSTILE)
     run = launched(world, HOSTILE, wish=Wish(1, 1))
     text = page.get("/queue/board").content.decode()
-    assert "1 waiting · 0 of 2 free" in text
+    assert "1 waiting · 0 of 2 ranks free" in text
     assert f"Waits for 1 rank on 1 node: alpha held by run {first.run.pk} (0 s)" in text
     assert f'<a href="/runs/{first.run.pk}/">#{first.run.pk}</a>' in text
     assert "is drained by ada" in text
@@ -133,8 +133,11 @@ def test_a_run_on_its_nodes_is_not_moved_but_stopped_moved_and_resumed(page: Cli
     with pytest.raises(Refused, match="Stop it, move it, then resume it"):
         actions.move(feed.run, other, Wish(), world.user)
     assert "Stop it, move it, then resume it" in page.get(f"/runs/{feed.run.pk}/move").content.decode()
-    for state in (RunState.STOPPING, RunState.STOPPED):
-        feed.end(state)
+    feed.end(RunState.STOPPING)
+    assert "wait until it has stopped" in page.get(f"/runs/{feed.run.pk}/move").content.decode()
+    with pytest.raises(Refused, match="Wait until it has stopped"):
+        actions.move(feed.run, other, Wish(), world.user)
+    feed.end(RunState.STOPPED)
     actions.move(feed.run, other, Wish(), world.user)
     actions.resume(Run.objects.get(pk=feed.run.pk), "ada")  # alpha, of the cluster that it left, has shards of it
     assert text_of(feed.run) == "starts now: its nodes are free"

@@ -87,7 +87,7 @@ def test_a_failed_run_says_why(page: Client, world: World) -> None:
     feed.end(RunState.FAILED, reason=Reason.KILLED_BY_HOST, text="killed by the host: rank 1 on beta")
     text = page.get(f"/runs/{feed.run.pk}/").content.decode()
     assert "killed by the host: rank 1 on beta".capitalize() in text
-    assert "killed_by_host, signal 9" in text
+    assert "killed by a signal that Shardboard did not send, signal 9" in text
 
 
 def test_memory_is_the_hosts_where_there_is_no_gpu(page: Client, world: World) -> None:

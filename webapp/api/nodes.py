@@ -24,7 +24,7 @@ ONE = "/nodes/{int:node_id}"
 
 
 class NodeFields(Schema):
-    """What can be said of a node. `python` empty: one is made (`provision`), and the node waits out of service."""
+    """What can be said of a node. `python` empty: `provision` makes one, and the node waits out of service."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -46,10 +46,10 @@ class Grid:
     counts: dict[str, int]
 
     @property
-    def problems(self) -> list[Cell]:
-        """Return the red cells: on a narrow page their columns may be out of sight."""
-        every = [shown.cell for row in self.rows for shown in row.cells]
-        return [cell for cell in every if cell.state == State.PROBLEM]
+    def problems(self) -> list[tuple[Check, Cell]]:
+        """Return the red cells with their checks: on a narrow page their columns may be out of sight."""
+        every = [(row.check, shown.cell) for row in self.rows for shown in row.cells]
+        return [(check, cell) for check, cell in every if cell.state == State.PROBLEM]
 
     @property
     def verdict(self) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from webapp.show import why
+
 from . import proof
 from .models import Attempt, Placement, Run
 from .states import RunState
@@ -53,7 +55,7 @@ def _node(attempt: Attempt, placement: Placement) -> NodeEnd:
     if told:
         return NodeEnd(name, False, told)
     if placement.exit:
-        return NodeEnd(name, False, f"ended ({placement.exit.get('reason')}), not looked at yet")
+        return NodeEnd(name, False, f"ended, not looked at yet: {why(str(placement.exit.get('reason')))}")
     if placement.stop_told_at and not attempt.stop_now_at:
         return NodeEnd(name, False, "told to finish its step, save and end", placement.stop_told_at)
     return NodeEnd(name, False, "being ended" if attempt.stop_now_at else "not told to stop yet")

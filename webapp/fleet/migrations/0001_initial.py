@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
                 ('processes', models.PositiveSmallIntegerField(default=1, help_text='Ranks: one per GPU.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(64)])),
                 ('accelerator', models.BooleanField(default=True, verbose_name='has GPUs')),
                 ('internal_address', models.CharField(blank=True, help_text='Address that the other nodes reach; empty: the same.', max_length=253, validators=[django.core.validators.RegexValidator('^[A-Za-z0-9._:-]+$', 'Give a host name or an IP address.')])),
-                ('interface', models.CharField(blank=True, help_text='Network interface between nodes; empty: chosen by NCCL.', max_length=15, validators=[django.core.validators.RegexValidator('^[A-Za-z0-9._:-]+$', 'Give an interface as `ip link` shows it, such as eth0.')])),
+                ('interface', models.CharField(blank=True, help_text='Network interface between nodes; empty: the preflight chooses it.', max_length=15, validators=[django.core.validators.RegexValidator('^[A-Za-z0-9._:-]+$', 'Give an interface as `ip link` shows it, such as eth0.')])),
                 ('in_service', models.BooleanField(default=True)),
                 ('facts', models.JSONField(blank=True, default=dict, editable=False, help_text='What the last check found.')),
                 ('checked_at', models.DateTimeField(blank=True, editable=False, null=True)),

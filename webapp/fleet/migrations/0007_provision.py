@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='node',
             name='python',
-            field=models.CharField(blank=True, help_text='Absolute path of the interpreter; empty: one is made, and the node waits out of service till then.', max_length=500, validators=[django.core.validators.RegexValidator('^/[^\\0\\n]*$', 'Give an absolute path, such as /opt/shardboard/bin/python.')]),
+            field=models.CharField(blank=True, help_text="Absolute path of the interpreter; empty: have one made on its page, out of service till then.", max_length=500, validators=[django.core.validators.RegexValidator('^/[^\\0\\n]*$', 'Give an absolute path, such as /opt/shardboard/bin/python.')]),
         ),
         migrations.CreateModel(
             name='Provision',

@@ -44,7 +44,7 @@ class Node(models.Model):
         max_length=500,
         blank=True,
         validators=[absolute],
-        help_text="Absolute path of the interpreter; empty: one is made, and the node waits out of service till then.",
+        help_text="Absolute path of the interpreter; empty: have one made on its page, out of service till then.",
     )
     pythons = models.JSONField(default=list, blank=True, editable=False, help_text="Interpreters found on it.")
     pythons_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -60,7 +60,7 @@ class Node(models.Model):
         max_length=15,
         blank=True,
         validators=[device],
-        help_text="Network interface between nodes; empty: chosen by NCCL.",
+        help_text="Network interface between nodes; empty: the preflight chooses it.",
     )
     jump = models.ForeignKey(
         "self",

@@ -72,8 +72,7 @@ def move(run: Run, cluster: Cluster, wish: Wish, by: User) -> None:
     if (cluster, wish) == (run.cluster, run.wished()):
         return
     if run.state not in MOVABLE:
-        fix = "Stop it, move it, then resume it: it goes on from its newest checkpoint."
-        raise Refused([Problem("state", f"the run is {run.state}", fix if run.can_stop else "Clone it.")])
+        raise Refused([Problem("state", f"the run is {run.state}", _first(run))])
     recipe = check(Order(run.name, run.preset, run.recipe, run.model, run.dataset, cluster, wish))
     left, run.cluster, run.wish = run.cluster, cluster, wish.as_json()
     if not run.step:  # what has begun knows its own number
@@ -82,6 +81,13 @@ def move(run: Run, cluster: Cluster, wish: Wish, by: User) -> None:
     _tell(run, f"moved from {left.name} to {cluster.name}" if left != cluster else "moved to other nodes", by)
     _look(left)
     _look(cluster)
+
+
+def _first(run: Run) -> str:
+    """Return what to do with a run that can't be moved as it is."""
+    if run.state == RunState.STOPPING:
+        return "Wait until it has stopped, then move it."
+    return "Stop it, move it, then resume it: it goes on from its newest checkpoint." if run.can_stop else "Clone it."
 
 
 def _tell(run: Run, text: str, by: User) -> None:

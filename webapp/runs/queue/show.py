@@ -58,6 +58,12 @@ class ClusterQueue:
     def gpus(self) -> int:
         return sum(bench.seat.gpus for bench in self.benches)
 
+    @property
+    def unit(self) -> str:
+        """Return what is counted there."""
+        kinds = {"GPUs" if bench.seat.accelerator else "ranks" for bench in self.benches}
+        return " and ".join(sorted(kinds)) or "GPUs"
+
 
 def queues() -> list[ClusterQueue]:
     return [_of(cluster) for cluster in Cluster.objects.order_by("name")]
