@@ -42,7 +42,7 @@ def test_the_page_says_what_waits_for_what_and_what_is_free(page: Client, world:
     run = launched(world, HOSTILE, wish=Wish(1, 1))
     text = page.get("/queue/board").content.decode()
     assert "1 waiting · 0 of 2 ranks free" in text
-    assert f"Waits for 1 rank on 1 node: alpha held by run {first.run.pk} (0 s)" in text
+    assert f"Waits for 1 rank on 1 node: alpha held by run {first.run.pk} (" in text
     assert f'<a href="/runs/{first.run.pk}/">#{first.run.pk}</a>' in text
     assert "is drained by ada" in text
     assert f'href="/runs/{run.pk}/move"' in text
