@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+import threading
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
+import asyncssh
 import pytest
+from django.db import connection
 from django.utils import timezone
 
-from tests.workers.world import Following, World, exits, stored_equals_written
+from tests.workers.world import GENEROUS, Following, World, exits, stored_equals_written
 from training.saving import checkpoints
 from webapp.fleet.models import Claim
+from webapp.fleet.ssh import patience
 from webapp.runs import actions, page
 from webapp.runs.models import Attempt, Placement, Run
 from workers import advance
 from workers.end import finish
 from workers.launch import start
+from workers.nodejob import heed
 
 
 def asked_before(run: Run, seconds: float) -> None:
@@ -33,6 +41,42 @@ def test_it_stops_while_preparing_without_starting_anything(world: World) -> Non
     assert run.reason == "stopped_unsaved"
     assert not (Path(world.nodes[0].scratch) / "runs").exists()
     assert not Claim.objects.exists()
+
+
+class Endless(asyncssh.SFTPServer):
+    """Says for ever nothing of the data set."""
+
+    def __init__(self, chan: asyncssh.SSHServerChannel, reached: threading.Event):
+        super().__init__(chan)
+        self._reached = reached
+
+    async def stat(self, path: bytes) -> os.stat_result:
+        if path.endswith(b"/train.jsonl"):
+            self._reached.set()
+            await asyncio.Event().wait()
+        return os.stat(self.map_path(path))
+
+
+def test_a_stop_breaks_off_a_preparation_that_takes_for_ever(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heed, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(patience, "SECONDS", 1e6)  # as long as a large data set takes
+    reached, host = threading.Event(), world.hosts[1]
+    host.stop()
+    host.sftp = partial(Endless, reached=reached)
+    host.start()
+    run = world.drive(world.run(), lambda r: r.state == "preparing")
+
+    def look() -> None:
+        advance.advance(run.pk)
+        connection.close()
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    assert reached.wait(GENEROUS)
+    actions.stop(run, "ada")
+    looking.join(GENEROUS)
+    assert not looking.is_alive()
+    world.to(run, "stopped")
 
 
 def test_it_stops_between_the_files_and_the_start(world: World) -> None:

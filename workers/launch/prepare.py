@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -31,6 +32,7 @@ from .. import group, shards
 from ..end import finish
 from ..end.ending import End
 from ..group import Member
+from ..nodejob import heed
 from ..preflight import launch as preflight
 from ..preflight.launch import Passed
 from ..shards import Account, Tell
@@ -69,7 +71,10 @@ def prepare(run: Run, attempt: Attempt) -> float:
     course = Course(run.total_steps, since=source.step if source else 0)
     files = files_of(run.dataset.folder)
     needs = Needs(run.parsed_recipe(), course, run.model.location, run.dataset.digest, files, source, account(attempt))
-    passed = async_to_sync(_on_nodes)(attempt, members, needs)
+    try:
+        passed = async_to_sync(heed.unless)(partial(_is_over, run), _on_nodes(attempt, members, needs))
+    except heed.BrokenOff:
+        return 0.0  # whoever comes next sees what was asked
     if not ports.keep(attempt, passed.port):
         return 0.0  # of two at once, the other was first: what is there already is not put again
     plans = _plans(run, attempt, passed.members, env)
@@ -81,6 +86,11 @@ def prepare(run: Run, attempt: Attempt) -> float:
             for text in passed.warnings:
                 journal.warn(attempt, text)
     return 0.0
+
+
+def _is_over(run: Run) -> bool:
+    """A stop moves the run on at once; data and shards may take hours to come."""
+    return not Run.objects.filter(pk=run.pk, state=RunState.PREPARING).exists()
 
 
 def account(attempt: Attempt, tell: Tell | None = None) -> Account:
