@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from contextlib import AsyncExitStack
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from tests.workers.world import World
 from webapp import dispatch
 from webapp.fleet.models import Node
 from webapp.preflights import actions
 from webapp.preflights.models import Cell, Preflight, State
-from workers import advance, sweep
-from workers.preflight import demand
+from workers import advance, group, sweep
+from workers.preflight import allreduce, demand
+from workers.preflight.finding import Finding
+from workers.preflight.interface import Way
+from workers.preflight.node import member_of
 
 
 def asked(world: World) -> Preflight:
@@ -107,3 +113,33 @@ def launch_again(world: World, over: object, run: object) -> None:
     advance.finish.fail(over, over.attempt, advance.Reason.LAUNCH, "the test goes on")  # type: ignore[attr-defined]
     world.drive(run, lambda r: r.state == "starting" or r.has_ended)  # type: ignore[arg-type, attr-defined]
     assert run.state == "starting", run.reason_text  # type: ignore[attr-defined]
+
+
+def test_a_node_that_hangs_holds_nobody_longer_than_the_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    Node.objects.filter(name="n1").update(python=script(world, "exec sleep 600"))
+    monkeypatch.setattr(demand, "LIMIT", timedelta(seconds=1))
+    assert "did not come to an end" in cell(made(world), "disk", "n1").text
+
+
+def test_pairs_that_hang_are_not_tried_for_ever(world: World) -> None:
+    world.add()
+    with_all = '*free-port*) echo \'{"port": 1}\' ;; *--world\\ 3*) echo \'{"error": "no way"}\' ;;'
+    Node.objects.update(python=script(world, f'case "$*" in {with_all} *) exec sleep 600 ;; esac'))
+    members = [member_of(node, rank) for rank, node in enumerate(Node.objects.select_related("identity"))]
+
+    async def look() -> dict[str, Finding]:
+        async with AsyncExitStack() as stack:
+            hosts = await group.connect_all(members, stack)
+            ways = {member.name: Way("lo", "127.0.0.1") for member in members}
+            nodes = allreduce.Nodes({m.name: m for m in members}, hosts, ways, {m.name: {} for m in members})
+            return await allreduce.look(nodes, asyncio.get_running_loop().time() + 0.5)
+
+    found = async_to_sync(look)()
+    assert "(n0: no way); time was up before 3 of 3 pairs could be tried" in found["n1"].text
+
+
+def script(world: World, text: str) -> str:
+    path = world.folder / "hangs"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)

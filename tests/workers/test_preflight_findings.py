@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -116,6 +117,18 @@ def test_the_bad_pair_is_named_or_said_to_be_none() -> None:
     found = allreduce.findings(["a", "b", "c"], {("a", "c"): "a: timed out"}, "c: timed out")
     assert found["a"].text == found["c"].text == "none between a and c (a: timed out)"
     assert found["b"].state == "warning"
+    assert found["b"].text == "it fails with all nodes together; it works with every other node"
     together = allreduce.findings(["a", "b", "c"], {}, "c: timed out")
     assert {finding.state for finding in together.values()} == {"problem"}
     assert "works with every two" in together["b"].text
+
+
+def test_a_pair_that_was_not_tried_in_time_is_not_said_to_work() -> None:
+    names, why = ["a", "b", "c", "d"], {("a", "c"): "a: timed out"}
+    found = allreduce.findings(names, why, "c: timed out", [("a", "b"), ("b", "c"), ("b", "d")])
+    assert found["b"].text.endswith("together; time was up before 3 of 3 pairs could be tried")
+    assert found["d"].text.endswith(
+        "it works with those that were tried; time was up before 1 of 3 pairs could be tried"
+    )
+    none = allreduce.findings(names, {}, "c: timed out", list(itertools.combinations(names, 2)))
+    assert "(c: timed out); time was up before 6 of 6 pairs could be tried" in none["a"].text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,25 +38,28 @@ class Nodes:
     facts: Mapping[str, Mapping[str, Any]]
 
 
-async def look(nodes: Nodes) -> dict[str, Finding]:
-    """Return a finding for each node."""
+async def look(nodes: Nodes, until: float) -> dict[str, Finding]:
+    """Return a finding for each node. `until`: when the trials of pairs end, in seconds of the event loop's clock."""
     names = list(nodes.members)
     answers = await _together(nodes, names)
     if not any(map(_why, answers.values())):
         return {name: ok(_sum(answers[name], len(names))) for name in names}
     if len(names) == 2:
         return findings(names, {(names[0], names[1]): _reason(answers)}, "")
-    broken = await _in_pairs(nodes, names)
-    return findings(names, broken, _reason(answers))
+    said = await _in_pairs(nodes, names, until)
+    untried = [pair for pairs in rounds(names) for pair in pairs if pair not in said]
+    return findings(names, {pair: why for pair, why in said.items() if why}, _reason(answers), untried)
 
 
-async def _in_pairs(nodes: Nodes, names: Sequence[str]) -> dict[Pair, str]:
-    """Return why by pair where two of them fail."""
-    broken: dict[Pair, str] = {}
-    for pairs in rounds(names):
-        told = await asyncio.gather(*(_together(nodes, pair) for pair in pairs))
-        broken |= {pair: why for pair, answer in zip(pairs, told, strict=True) if (why := _reason(answer))}
-    return broken
+async def _in_pairs(nodes: Nodes, names: Sequence[str], until: float) -> dict[Pair, str]:
+    """Return why by pair where two of them fail, "" where they don't; of the pairs that were tried in time."""
+    said: dict[Pair, str] = {}
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(until):
+            for pairs in rounds(names):
+                told = await asyncio.gather(*(_together(nodes, pair) for pair in pairs))
+                said |= dict(zip(pairs, map(_reason, told), strict=True))
+    return said
 
 
 def rounds(names: Sequence[str]) -> Iterator[list[Pair]]:
@@ -67,17 +71,33 @@ def rounds(names: Sequence[str]) -> Iterator[list[Pair]]:
         ring = [ring[0], ring[-1], *ring[1:-1]]
 
 
-def findings(names: Sequence[str], broken: Mapping[Pair, str], whole: str) -> dict[str, Finding]:
+def findings(
+    names: Sequence[str], broken: Mapping[Pair, str], whole: str, untried: Sequence[Pair] = ()
+) -> dict[str, Finding]:
     """Return what is to be said of each node. `broken`: why by pair; `whole`: why it failed with all."""
     if not broken:
-        why = f"it fails with all nodes together ({whole}) and works with every two of them"
+        every = len(names) * (len(names) - 1) // 2
+        why = f"it fails with all nodes together ({whole}); {_of_pairs(every, len(untried), 'every two of them')}"
         return dict.fromkeys(names, bad(Problem("interface", why, FIX)))
     found: dict[str, list[Problem]] = {name: [] for name in names}
     for pair, why in broken.items():
         for name in pair:
             found[name].append(Problem("interface", f"none between {pair[0]} and {pair[1]} ({why})", FIX))
-    others = warning("it works with every other node, but not with all together", "Mend the pair that is red first.")
-    return {name: bad(*problems) if problems else others for name, problems in found.items()}
+    left = {name: sum(name in pair for pair in untried) for name in names}
+    return {name: bad(*said) if said else _other(len(names) - 1, left[name]) for name, said in found.items()}
+
+
+def _other(pairs: int, untried: int) -> Finding:
+    """Return what is said of a node that is in no broken pair. `pairs`: those it is in."""
+    why = f"it fails with all nodes together; {_of_pairs(pairs, untried, 'every other node')}"
+    return warning(why, "Mend the pair that is red first.")
+
+
+def _of_pairs(pairs: int, untried: int, all_of_them: str) -> str:
+    if not untried:
+        return f"it works with {all_of_them}"
+    works = "it works with those that were tried; " if untried < pairs else ""
+    return f"{works}time was up before {untried} of {pairs} pairs could be tried"
 
 
 async def _together(nodes: Nodes, names: Sequence[str]) -> dict[str, Answer | SshError]:

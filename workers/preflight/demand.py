@@ -32,7 +32,8 @@ from .interface import Way
 from .node import member_of
 
 log = logging.getLogger(__name__)
-LIMIT = timedelta(minutes=10)  # after which a preflight that was broken off again and again is given up
+LIMIT = timedelta(minutes=10)  # after which one is given up, be it at work or broken off again and again
+TELL_SECONDS = 30.0  # of them, for telling what the trials of pairs have found
 NO_RUN = nothing("no run is asked about")
 Put = Callable[[int, Findings], Awaitable[None]]  # a node's key, and what was found
 
@@ -55,14 +56,17 @@ def _make(row: Preflight) -> None:
     nodes = Node.objects.filter(cells__preflight=row).distinct().select_related("identity")
     members = [member_of(node, rank) for rank, node in enumerate(nodes.order_by("name"))]
     held = _held(nodes)
+    left = (row.asked_at + LIMIT - timezone.now()).total_seconds()
 
     async def put(node_id: int, findings: Findings) -> None:
         await sync_to_async(cells.fill)(row, node_id, findings)
 
     try:
-        cells.close(row, signature=async_to_sync(Look(members, put, held).examine)())
+        cells.close(row, signature=async_to_sync(Look(members, put, held, left).examine)())
     except OperationalError:
         raise  # the database is away or busy: the sweep comes back
+    except TimeoutError:
+        cells.close(row)
     except Exception as error:  # a bug of ours is told, and leaves no page that waits for ever
         log.exception("preflight %s", row.pk)
         why = f"an unexpected error of the service: {type(error).__name__}: {error}"
@@ -79,18 +83,26 @@ def _held(nodes: Iterable[Node]) -> dict[str, str]:
 
 @dataclass
 class Look:
-    """`held`: by name, what is at work on a node now. `hosts` and `facts` come with the answers."""
+    """`held`: by name, what is at work on a node now; `seconds`: how long it may take. `hosts` and `facts` come with
+    the answers, `pairs_until` with the beginning.
+    """
 
     members: Sequence[Member]
     put: Put
     held: Mapping[str, str]
+    seconds: float
     token: str = field(default_factory=lambda: secrets.token_hex(8))
     hosts: dict[int, Host] = field(default_factory=dict)
     facts: dict[str, Answer] = field(default_factory=dict)
+    pairs_until: float = 0.0
 
     async def examine(self) -> str:
-        """Look at all nodes; return the signature of their state where every port was open, else an empty text."""
-        async with AsyncExitStack() as stack:
+        """Look at all nodes; return the signature of their state where every port was open, else an empty text.
+
+        Raises TimeoutError; what was found by then has been put.
+        """
+        self.pairs_until = asyncio.get_running_loop().time() + self.seconds - TELL_SECONDS
+        async with asyncio.timeout(self.seconds), AsyncExitStack() as stack:
             await asyncio.gather(*(self._alone(member, stack) for member in self.members))
             there = [member for member in self.members if member.name in self.facts]
             self.facts = {member.name: self.facts[member.name] for member in there}  # not as they came in
@@ -168,7 +180,7 @@ class Look:
             return dict.fromkeys(free, nothing("no other node is free for it"))
         if _any_bad(opened.values()):  # torch would wait for what can't come
             return dict.fromkeys(free, allreduce.BLOCKED)
-        return await allreduce.look(allreduce.Nodes(free, self.hosts, ways, self.facts))
+        return await allreduce.look(allreduce.Nodes(free, self.hosts, ways, self.facts), self.pairs_until)
 
     async def _storage(self, there: Sequence[Member]) -> dict[str, Finding]:
         try:

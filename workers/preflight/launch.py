@@ -49,7 +49,7 @@ class Passed:
 async def before(attempt: Attempt, members: list[Member], hosts: steps.Hosts, asked: Asked) -> Passed:
     """Return what the launch goes on with; raise End listing every problem of every node, SshError where one is lost.
 
-    What was found is a row for the page in either case.
+    What was found is a row for the page, also where the launch is refused; where a node is lost nothing is written.
     """
     token = secrets.token_hex(8)
     facts, ticks = await _answers(members, hosts, asked, token)
