@@ -49,6 +49,9 @@ def advance(run_id: int) -> None:
         if not held:
             return
         run.refresh_from_db()
+        if run.attempt != attempt:  # it was stopped and begun again since we read it: that attempt has its own lease
+            dispatch.advance_run(run_id)
+            return
         seconds = _step(run, attempt)
     if seconds is not None and lease.due_in(attempt, seconds):
         dispatch.advance_run(run_id)
@@ -97,7 +100,7 @@ def _clear(attempt: Attempt) -> float | None:
 def _fail(run: Run, attempt: Attempt, end: End) -> float | None:
     if run.state == RunState.STOPPING:  # a stop came meanwhile: it ends what there is
         return stop(run, attempt)
-    if run.state not in ENDED:
+    if run.state not in ENDED and run.attempt == attempt:
         finish.fail(run, attempt, end.reason, end.text, end.node)
     return None
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
-from django.db import connection
+import pytest
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from tests.workers.world import Following, World, stored_equals_written
-from webapp.fleet.models import Claim, Node
+from webapp.fleet.models import Claim, Cluster, Node
 from webapp.runs import actions
+from webapp.runs.actions import begin
 from webapp.runs.models import Attempt, Placement, Run
 from webapp.runs.queue.waiting import waiting
 from webapp.runs.queue.wish import Wish
-from workers import advance
+from workers import advance, lease
 from workers.launch import ports
+from workers.launch.claim import claim
 
 
 def asks(world: World, nodes: int | None, gpus: int | None, name: str = "a run") -> Run:
@@ -35,7 +40,6 @@ def test_two_runs_on_one_node_train_at_once(world: World, following: Following) 
     slots = [placement.slot for placement in Placement.objects.order_by("pk")]
     assert [(slot["name"], slot["processes"], slot["gpus"]) for slot in slots] == [("n0", 1, [0]), ("n0", 1, [1])]
     assert first.attempt.port != second.attempt.port
-    assert ports.taken(second.attempt) == [first.attempt.port]
     assert not ports.keep(second.attempt, first.attempt.port)
     told = waiting(Run.objects.get(pk=third.pk))
     assert told is not None
@@ -78,3 +82,40 @@ def test_workers_that_race_for_the_last_gpus_give_each_to_one_run(world: World) 
     for attempt in Attempt.objects.filter(claims__isnull=False).distinct():
         assert sorted(attempt.placements.values_list("node__name", flat=True)) == ["n0", "n1"]
         assert attempt.claims.count() == 2
+
+
+def test_a_look_for_an_attempt_that_is_over_takes_nothing_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = asks(world, 2, None)
+    old, hold = run.attempt, lease.hold
+
+    def begun_again(row: lease.Row) -> Any:  # after the attempt was read, before its lease is taken
+        actions.stop(run, "ada")
+        run.refresh_from_db()
+        with transaction.atomic():
+            begin._queue(run, "ada", "resumed")
+        return hold(row)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lease, "hold", begun_again)
+        advance.advance(run.pk)
+    run.refresh_from_db()
+    claim(run, old)  # or even after that
+    run.refresh_from_db()
+    assert run.state == "queued"
+    assert not Claim.objects.exists()
+    advance.advance(run.pk)
+    assert {found.attempt_id for found in Claim.objects.all()} == {run.attempt.pk}
+
+
+def test_who_places_a_run_lets_others_refer_to_its_nodes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = asks(world, 2, None)
+    before, locks = QuerySet.select_for_update, []
+
+    def locked(self: QuerySet[Any], *args: Any, **more: Any) -> QuerySet[Any]:
+        locks.append((self.model, more.get("no_key", False)))
+        return before(self, *args, **more)
+
+    monkeypatch.setattr(QuerySet, "select_for_update", locked)
+    claim(run, run.attempt)
+    assert ports.keep(run.attempt, 20_000)
+    assert {lock for lock in locks if lock[0] in (Cluster, Node)} == {(Cluster, True), (Node, True)}

@@ -54,7 +54,7 @@ def _serve(node: Node) -> None:
 @transaction.atomic
 def take_python(node: Node, python: str, actor: str, told: str) -> None:
     """Have the node use an interpreter that was made; one that only waited for that is returned to service."""
-    node = Node.objects.select_for_update().get(pk=node.pk)
+    node = Node.objects.select_for_update(no_key=True).get(pk=node.pk)
     waited = not node.python and not node.in_service and node.drained_why == NO_PYTHON and not node.removed_at
     node.python = python
     node.save(update_fields=["python"])

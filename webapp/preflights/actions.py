@@ -19,7 +19,7 @@ KEPT = 30  # preflights of a cluster that people asked for; those of launches st
 def ask(cluster: Cluster, actor: str) -> Preflight:
     """Return a new preflight of the nodes of `cluster`, or the one that is under way. Raises Refused without a node."""
     with transaction.atomic():
-        Cluster.objects.select_for_update().get(pk=cluster.pk)  # two clicks ask once
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two clicks ask once
         under_way = cluster.preflights.filter(ended_at=None, attempt=None).first()
         if under_way:
             return under_way

@@ -54,7 +54,9 @@ def _take(run: Run, attempt: Attempt) -> float:
     """One at a time in a cluster, so that each sees what the one before it took: so the rule is kept too."""
     lifecycle.lock(run.pk)
     run.refresh_from_db()
-    Cluster.objects.select_for_update().get(pk=run.cluster_id)
+    if run.attempt != attempt:  # one that waits can be stopped, and begun again, without its lease
+        return WAIT_SECONDS
+    Cluster.objects.select_for_update(no_key=True).get(pk=run.cluster_id)
     given = _given(run)
     if given is None:
         return WAIT_SECONDS

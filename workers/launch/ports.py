@@ -10,17 +10,13 @@ from webapp.runs import lifecycle
 from webapp.runs.models import Attempt
 
 
-def taken(attempt: Attempt) -> list[int]:
-    """Return the ports that other living attempts have on any of its nodes."""
-    return sorted(_others(attempt).values_list("port", flat=True))
-
-
 def keep(attempt: Attempt, port: int) -> bool:
     """Write down the port that was found free; False where another attempt on its nodes has it by now."""
     with transaction.atomic():
         lifecycle.lock(attempt.run_id)
         nodes = Node.objects.filter(placements__attempt=attempt).order_by("pk")
-        list(Node.objects.select_for_update().filter(pk__in=nodes.values("pk")).order_by("pk"))
+        # no_key: claims and placements refer to nodes when they commit, in an order of their own
+        list(Node.objects.select_for_update(no_key=True).filter(pk__in=nodes.values("pk")).order_by("pk"))
         if _others(attempt).filter(port=port).exists():
             return False
         attempt.port = port

@@ -20,7 +20,9 @@ from ..models import Node
 @transaction.atomic
 def edit(request: HttpRequest, node_id: int) -> HttpResponse:
     """Held while it is kept: the row is stored whole, and a worker may be giving it an interpreter."""
-    node = get_object_or_404(Node.objects.select_related("cluster").select_for_update(of=("self",)), pk=node_id)
+    node = get_object_or_404(
+        Node.objects.select_related("cluster").select_for_update(of=("self",), no_key=True), pk=node_id
+    )
     form = NodeForm(request.POST or None, instance=node, initial={"cluster": node.cluster.name})
     if request.method != "POST" or not form.is_valid():
         return _form(request, form)
