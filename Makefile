@@ -13,9 +13,10 @@
 # make prove-export   an export killed ten times goes on to the same bytes
 # make prove-memory   4 GB of weights exported and proven within 1 GB of memory
 # make prove-resume   a run killed ten times goes on exactly
+# make prove-faults   some forty faults, one after another, and what became of each: docs/faults.md; root
 # make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
 # make bench-follow   one follower reads 200 runs of 2 nodes: lag, memory, lines lost; root for hosts of its own
-# make bench-follow bench-watch    what being watched costs a training step
+# make bench-watch    what being watched costs a training step
 # make bench-download  5 GB through the web server: interrupted, memory, and the pages beside it; 5 GB of disk
 # make gpu-check   what only a GPU can show, in under five minutes; installs nothing
 # make screenshots    docs/images, of a real run
