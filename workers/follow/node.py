@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from django.db import transaction
 from django.db.models import Q
 
 from training.spec.folder import Scratch
@@ -39,6 +40,7 @@ class Target:
 def show(node: int, attempts: Sequence[int], gone: bool, why: str) -> None:
     """Show the node's placements in these attempts as gone or back; where it answers, but can't work, say `why`."""
     for attempt in Attempt.objects.filter(pk__in=attempts).order_by("run"):
-        reach.show(attempt, Q(node=node), reachable=not gone)
-        if gone and why:
-            journal.warn(attempt, f"what this node writes can't be read: {why}")
+        with transaction.atomic():
+            reach.show(attempt, Q(node=node), reachable=not gone)
+            if gone and why:
+                journal.warn(attempt, f"what this node writes can't be read: {why}")
