@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +128,21 @@ def test_one_that_nobody_uses_ends_by_itself_and_another_key_is_not_let_in(pair:
     pair.wait_given_back()
 
 
-def test_a_server_that_is_killed_is_told_as_a_lost_connection(pair: Pair) -> None:
-    lent = pair.lend()
+def running(word: Path | str) -> list[int]:
+    """Return the processes with `word` on their command line."""
+    found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        words = path.read_bytes() if path.exists() else b""
-        if str(pair.folder / "lender" / "sshd_config").encode() in words:
-            os.kill(int(path.parent.name), signal.SIGKILL)
+        with suppress(OSError):
+            found += [int(path.parent.name)] if str(word).encode() in path.read_bytes() else []
+    return found
+
+
+def test_a_server_goes_with_its_keeper_and_is_told_as_a_lost_connection(pair: Pair) -> None:
+    lent = pair.lend()
+    (server,) = running(pair.folder / "lender" / "sshd_config")
+    (keeper,) = set(running(pair.folder / "lender")) - {server}
+    os.kill(keeper, signal.SIGKILL)
+    wait(lambda: not running(pair.folder / "lender" / "sshd_config"))
     told = pair.fetch(lent)
     assert told["reason"] == "network"
     assert "refused" in told["text"] or "closed" in told["text"]

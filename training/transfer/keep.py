@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 from .place import Place
 
 LOOK_SECONDS = 0.3
+LIBC = ctypes.CDLL(None)  # loaded before there is a second process
+DEATH_SIGNAL = 1
 
 
 def main(argv: list[str]) -> int:
@@ -19,7 +22,9 @@ def main(argv: list[str]) -> int:
     sshd, place, idle = argv[0], Place(argv[1]), float(argv[2])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     argv = [sshd, "-D", "-e", "-f", str(place.config)]
-    server = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=_ends_with_its_keeper
+    )
     try:
         _wait(server, place, idle)
         return server.returncode or 0
@@ -27,6 +32,11 @@ def main(argv: list[str]) -> int:
         _end(server)
         if server.returncode in (0, -signal.SIGTERM, 128 + signal.SIGTERM):  # else its last words are still to be read
             place.remove()
+
+
+def _ends_with_its_keeper() -> None:
+    """Have the kernel end the server when we are killed: nobody else knows of it (prctl, PR_SET_PDEATHSIG)."""
+    LIBC.prctl(DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
 
 
 def _wait(server: subprocess.Popen[bytes], place: Place, idle: float) -> None:
