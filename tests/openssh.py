@@ -17,7 +17,7 @@ from training.spec.ports import free_port
 from webapp.fleet.ssh import Endpoint, KeyPair
 
 HOST = "127.0.0.1"
-GENEROUS = 30.0
+GENEROUS = 240.0
 
 
 @dataclass

@@ -32,7 +32,7 @@ CHILDREN = {
 }
 
 
-def until(what: str, look: Callable[[], T], *, limit: float = 240, pause: float = 0.2) -> T:
+def until(what: str, look: Callable[[], T], *, limit: float = 600, pause: float = 0.2) -> T:
     """Return the first true value of `look`. `limit` (seconds) only ends a test that would hang."""
     end = time.monotonic() + limit
     while not (found := look()):
@@ -83,9 +83,9 @@ class Stack:
             return
         mine = psutil.Process(self.launcher.pid).children(recursive=True)
         self.launcher.send_signal(signal.SIGINT)
-        self.launcher.wait(timeout=60)
+        self.launcher.wait(timeout=180)
         self.launcher = None
-        _, left = psutil.wait_procs(mine, timeout=10)
+        _, left = psutil.wait_procs(mine, timeout=60)
         assert not left, f"left running: {[p.cmdline() for p in left]}"
 
     def child(self, name: str) -> psutil.Process:
@@ -129,7 +129,7 @@ class Stack:
         found: dict[str, Any] = self.api("GET", f"/runs/{run}")
         return found
 
-    def wait_for_state(self, run: int, *states: str, limit: float = 300) -> dict[str, Any]:
+    def wait_for_state(self, run: int, *states: str, limit: float = 600) -> dict[str, Any]:
         """Return the run once it is in one of `states`; an end that isn't asked for fails at once."""
 
         def look() -> dict[str, Any] | None:

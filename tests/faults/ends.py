@@ -16,7 +16,7 @@ from .memory import MemoryLimit
 GROUP = "what ends a run"
 
 
-def _failed(field: Field, run: int, *words: str, reasons: tuple[str, ...], limit: float = 240) -> Told:
+def _failed(field: Field, run: int, *words: str, reasons: tuple[str, ...], limit: float = 480) -> Told:
     """Wait for the end; the page has to say `words`, the reason has to be one of `reasons`."""
     seconds = field.noticed("the run to fail", lambda: field.told(run)["state"] == "failed", limit)
     told, seen = field.told(run), field.site.run(run)

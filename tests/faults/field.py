@@ -68,7 +68,7 @@ class Field:
     def told(self, run: int) -> dict[str, Any]:
         return self.stack.run(run)
 
-    def state(self, run: int, *states: str, limit: float = 240) -> dict[str, Any]:
+    def state(self, run: int, *states: str, limit: float = 480) -> dict[str, Any]:
         """Return the run once it is in one of `states`."""
 
         def look() -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ class Field:
 
         return until(f"run {run} to be {' or '.join(states)}", look, limit=limit)
 
-    def reached(self, run: int, step: int, limit: float = 240) -> int:
+    def reached(self, run: int, step: int, limit: float = 480) -> int:
         """Wait until the run has done `step`; return the step it has done."""
 
         def look() -> int:
@@ -92,7 +92,7 @@ class Field:
         """Wait until `steps` more were done, and shown."""
         self.reached(run, self.told(run)["step"] + steps)
 
-    def noticed(self, what: str, look: Callable[[], object], limit: float = 240) -> float:
+    def noticed(self, what: str, look: Callable[[], object], limit: float = 480) -> float:
         """Return the seconds until `look` is true."""
         began = time.monotonic()
         until(what, look, limit=limit, pause=0.1)

@@ -19,7 +19,7 @@ from .python import ahead, other_version, without
 GROUP = "before it trains"
 
 
-def _refused(field: Field, run: int, *words: str, reasons: tuple[str, ...], limit: float = 240) -> Told:
+def _refused(field: Field, run: int, *words: str, reasons: tuple[str, ...], limit: float = 480) -> Told:
     """Wait for the end; no step was done, and the page says `words`."""
     seconds = field.noticed("the launch to be refused", lambda: field.told(run)["state"] in ENDED, limit)
     told, seen = field.told(run), field.site.run(run)

@@ -31,7 +31,7 @@ from webapp.fleet.ssh.pauses import Pauses
 from webapp.fleet.ssh.pool import Pool
 
 IDENTITY = make_identity()
-GENEROUS = 60.0
+GENEROUS = 240.0
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from webapp.fleet.ssh import (
 )
 
 IDENTITY = make_identity()
-GENEROUS = 30.0
+GENEROUS = 240.0
 
 
 @pytest.fixture(autouse=True)

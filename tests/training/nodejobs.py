@@ -17,7 +17,7 @@ from training.spec.folder import JobFolder
 from training.spec.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
-GENEROUS = 60.0
+GENEROUS = 240.0
 
 
 class NodeJob:

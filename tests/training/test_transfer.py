@@ -21,7 +21,7 @@ from training.spec.transfer import Loan
 from training.transfer.place import Place
 
 ROOT = Path(__file__).resolve().parents[2]
-GENEROUS = 60.0
+GENEROUS = 240.0
 
 
 def run(*words: str, told: dict[str, Any] | None = None) -> str:

@@ -17,7 +17,7 @@ import asyncssh
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GENEROUS = 60.0
+GENEROUS = 240.0
 
 
 class Host:

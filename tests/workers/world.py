@@ -28,7 +28,7 @@ from workers.follow.follower import Follower
 
 ROOT = Path(__file__).resolve().parents[2]
 RANKS, PLANS, DRIVEN = (ROOT / "tests" / "workers" / name for name in ("ranks.py", "plans.py", "driven.py"))
-GENEROUS = 120.0
+GENEROUS = 400.0
 # A node's interpreter: the real one, but that the launcher starts the ranks of tests/workers/ranks.py, which need no
 # tokens, that an export is foretold by tests/workers/plans.py, and that a status finds the GPUs of
 # tests/workers/driven.py.

@@ -21,7 +21,7 @@ SLEEPER = "import time; time.sleep(600)"
 WRITES_PID = "import os, sys, time; open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); time.sleep(600)"
 
 
-async def until(look: Callable[[], Any], limit: float = 30.0) -> Any:
+async def until(look: Callable[[], Any], limit: float = 120.0) -> Any:
     """Return what `look` returns once it is true."""
     async with asyncio.timeout(limit):
         while not (found := look()):  # noqa: ASYNC110  another process writes what we look at
