@@ -6,13 +6,13 @@ supervisor, so no moment is left in which a second `start` could slip in.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
 from dataclasses import asdict
 from pathlib import Path
 
+from .locked import lock
 from .processes import POLL_SECONDS, Identity
 from .spec.folder import JobFolder
 
@@ -26,14 +26,8 @@ class PidFile:
         self.path = Path(folder.pid)
 
     def lock(self) -> int | None:
-        """Open and lock the file; return its descriptor, or None where a supervisor or another caller holds it."""
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(file)
-            return None
-        return file
+        """Lock the file; return its descriptor, or None where a supervisor or another caller holds it."""
+        return lock(self.path)
 
     def lock_or_supervisor(self) -> int | Identity:
         """Return the lock (see `lock`) or the living supervisor; wait where another caller is at work.

@@ -65,7 +65,7 @@ def look(node_id: int) -> None:
 async def _ask(member: Member, host: Host) -> Answer:
     try:
         async with asyncio.timeout(ASK_SECONDS):
-            await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+            await release.put(host, member.slot.scratch)
             return await group.training(member, host, "orphans", str(member.scratch.root))
     except TimeoutError as error:
         why = f"no answer in {ASK_SECONDS:.0f} s; look whether {member.scratch.root} hangs"
@@ -115,7 +115,7 @@ def end(leftover_id: int) -> None:
     folder = row.folder
 
     async def kill(member: Member, host: Host) -> Answer:
-        await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+        await release.put(host, member.slot.scratch)
         return await group.training(member, host, "signal", folder, "kill", seconds=KILL_SECONDS)
 
     answer = group.on_each([member_of(row.node)], kill)[0]

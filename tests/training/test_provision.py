@@ -15,8 +15,8 @@ import pytest
 
 from training.provision import background
 from training.provision.steps import hide, secrets_in
-from training.spec.folder import VenvFolder
 from training.spec.provision import Found, Wanted, choose, files, way_out
+from training.spec.venvfolder import VenvFolder
 
 ROOT = Path(__file__).parents[2]
 FOUND = [

@@ -139,6 +139,7 @@ def running(word: Path | str) -> list[int]:
 
 def test_a_server_goes_with_its_keeper_and_is_told_as_a_lost_connection(pair: Pair) -> None:
     lent = pair.lend()
+    wait(lambda: len(running(pair.folder / "lender" / "sshd_config")) == 1)  # another one answers whoever looked in
     (server,) = running(pair.folder / "lender" / "sshd_config")
     (keeper,) = set(running(pair.folder / "lender")) - {server}
     os.kill(keeper, signal.SIGKILL)

@@ -39,3 +39,22 @@ async def test_a_file_that_is_wanted_anew_before_its_end_was_said_is_followed_on
     ]
     link.want([], [5])
     assert link._orders() == [drop(5)]
+
+
+async def test_a_node_that_fails_in_turns_is_told_of_once_until_it_is_back() -> None:
+    told: list[tuple[Any, ...]] = []
+
+    async def write(_: Any, node: int, attempts: list[int], gone: bool, why: str) -> None:
+        told.append((node, attempts, gone, why))
+
+    async def keep(*_: Any) -> None:
+        raise AssertionError
+
+    link = Link(1, write, keep)
+    link.want([Stream(pk=5, attempt_id=7, source="node@0", path="/samples")], [])
+    for why in ("", "no module", "", "no module"):
+        await link._show(True, why)
+    assert told == [(1, [7], True, ""), (1, [7], True, "no module")]
+    await link._show(False)
+    await link._show(True, "no module")
+    assert told[2:] == [(1, [7], False, ""), (1, [7], True, "no module")]

@@ -15,8 +15,8 @@ import pytest
 
 from tests.workers.wheels import make_wheel, make_wheels, pinned, wheel_name
 from tests.workers.world import GENEROUS, World
-from training.spec.folder import VenvFolder
 from training.spec.lint import Refused
+from training.spec.venvfolder import VenvFolder
 from webapp.fleet import provisioning
 from webapp.fleet.models import Node, NodeChange, Provision
 from webapp.fleet.models.node import NO_PYTHON

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -13,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..spec.folder import VenvFolder
+from ..locked import lock as lock_of
+from ..spec.venvfolder import VenvFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 TAIL = 60  # lines
@@ -58,13 +58,7 @@ def _spawn(folder: VenvFolder, lock: int) -> None:
 
 def take(folder: VenvFolder) -> int | None:
     """Return the lock, open; None where the making goes on."""
-    lock = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
+    return lock_of(Path(folder.lock))
 
 
 def status(folder: VenvFolder) -> dict[str, Any]:

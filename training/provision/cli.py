@@ -1,6 +1,6 @@
 """Make an interpreter in the background, once: python3 -m training provision start|status|stop|run FOLDER
 
-FOLDER is the virtual environment that is to be (spec.folder.VenvFolder); what to do lies in FOLDER.making. `start`,
+FOLDER is the virtual environment that is to be (spec.venvfolder.VenvFolder); what to do lies in FOLDER.making. `start`,
 `status` and `stop` print one JSON object. Started again, what is whole is left alone, and what was killed in the middle
 is made anew with what had been downloaded.
 """
@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import PurePosixPath
 
-from ..spec.folder import VenvFolder
+from ..spec.venvfolder import VenvFolder
 from . import background, steps
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..spec.folder import VenvFolder
+from ..spec.venvfolder import VenvFolder
 from .background import take, write
 
 LONGEST = 500  # characters of a line that is told

@@ -1,9 +1,9 @@
-"""The names on a node's disk. Nothing else may spell one of them.
+"""The names on a node's disk. Nothing else may spell one of them; those of an interpreter are in spec.venvfolder.
 
     <scratch>/releases/<hash>/training/        the code, put once per version
     <scratch>/datasets/<hash>/{train,test}.jsonl
     <scratch>/datasets/tokens/<hash>/          rows as sequences of tokens, see Tokens
-    <scratch>/venvs/<hash>/                    an interpreter with the pinned packages, see VenvFolder
+    <scratch>/venvs/<hash>/                    an interpreter with the pinned packages, see venvfolder
     <scratch>/runs/<run>/<attempt>/checkpoints/checkpoint-<step>/
     <scratch>/runs/<run>/<attempt>/node<rank>/  one job: what this node's supervisor runs and writes
     <scratch>/runs/<run>/exports/<export>/      one job, with the model folder in it
@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from .venvfolder import VenvFolder
 
 MODEL_FOLDER = "pytorch_model_fsdp_0"  # accelerate's name for the first model of a checkpoint
 # What an export reads of a checkpoint: the model's shards, an adapter's settings; the optimizer's are twice as much.
@@ -112,70 +114,6 @@ class JobFolder:
     def model(self) -> PurePosixPath:
         """An export's result."""
         return self.path / "model"
-
-
-@dataclass(frozen=True)
-class VenvFolder:
-    """A virtual environment; beside it, in `making`, what makes it: its files stay for the next try, and to be read."""
-
-    path: PurePosixPath
-
-    @property
-    def python(self) -> PurePosixPath:
-        return self.path / "bin" / "python"
-
-    @property
-    def complete(self) -> PurePosixPath:
-        """There once every package is in it: written last."""
-        return self.path / ".complete"
-
-    @property
-    def making(self) -> PurePosixPath:
-        return self.path.with_name(f"{self.path.name}.making")
-
-    @property
-    def order(self) -> PurePosixPath:
-        """What to do, step by step, as JSON: see spec.provision."""
-        return self.making / "order.json"
-
-    @property
-    def requirements(self) -> PurePosixPath:
-        return self.making / "requirements.txt"
-
-    @property
-    def gpu_requirements(self) -> PurePosixPath:
-        return self.making / "requirements-gpu.txt"
-
-    @property
-    def constraints(self) -> PurePosixPath:
-        return self.making / "constraints.txt"
-
-    @property
-    def env(self) -> PurePosixPath:
-        """KEY=value lines for pip, mode 600: an index's address may hold a password. Removed at the end."""
-        return self.making / "env"
-
-    @property
-    def lock(self) -> PurePosixPath:
-        """Locked for as long as any process of the making lives; holds the first one's process id."""
-        return self.making / "lock"
-
-    @property
-    def state(self) -> PurePosixPath:
-        return self.making / "state.json"
-
-    @property
-    def exit(self) -> PurePosixPath:
-        return self.making / "exit.json"
-
-    @property
-    def log(self) -> PurePosixPath:
-        return self.making / "log"
-
-    @property
-    def cache(self) -> PurePosixPath:
-        """What pip has downloaded: a next try goes on from it. Removed once all is installed."""
-        return self.making / "cache"
 
 
 TOKENS = "tokens"

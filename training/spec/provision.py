@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .folder import VenvFolder
+from .venvfolder import VenvFolder
 
 OLDEST = (3, 11)
 NEWEST = (3, 14)  # the newest minor version that the pinned packages have files for

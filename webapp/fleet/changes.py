@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from .models import Node, NodeChange
+from .models import DESCRIBED, Node, NodeChange
 
 # Notes are prose and the key has its own sentence; the others are told with what they were.
-TOLD = (
-    "name",
-    "cluster",
-    "address",
-    "port",
-    "user",
-    "identity",
-    "jump",
-    "python",
-    "scratch",
-    "processes",
-    "accelerator",
-    "internal_address",
-    "interface",
-    "labels",
-)
+TOLD = ("name", "cluster", *DESCRIBED, "identity", "jump", "labels")
 
 
 def record(node: Node, actor: str, text: str) -> None:

@@ -11,7 +11,7 @@ from training.spec.lint import Refused
 from webapp.looks import Looks
 
 from .labels import labels_of
-from .models import Cluster, Identity, Node
+from .models import DESCRIBED, Cluster, Identity, Node
 
 
 class NodeForm(Looks, forms.ModelForm):
@@ -25,22 +25,7 @@ class NodeForm(Looks, forms.ModelForm):
 
     class Meta:
         model = Node
-        fields = [
-            "name",
-            "address",
-            "port",
-            "user",
-            "identity",
-            "python",
-            "scratch",
-            "processes",
-            "accelerator",
-            "internal_address",
-            "interface",
-            "jump",
-            "labels",
-            "notes",
-        ]
+        fields = ["name", *DESCRIBED, "identity", "jump", "labels", "notes"]
         labels = {"processes": "Ranks", "accelerator": "It has GPUs", "python": "Interpreter"}
         help_texts = {
             "address": "Host name or IP address that this service reaches over SSH.",
@@ -59,7 +44,7 @@ class NodeForm(Looks, forms.ModelForm):
         max_length=700, required=False, help_text="Words to find it by, and to ask for it, such as: a100 nvlink."
     )
 
-    field_order = ["cluster", "name"]
+    field_order = ["cluster", "name", "address", "port", "user", "identity"]
 
     def __init__(self, data: Mapping[str, str] | None = None, *args: object, **kwargs: object) -> None:
         self.opened_python = data.get("opened_python") if data else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from webapp.runs.models import Stream
 
-from .folder import Folder
+from .folds import Folds
 from .ingest import AWAY, store_all
 from .reader import Batch
 
@@ -25,7 +25,7 @@ class Keeper:
 
     def __init__(self, write: Write):
         self._write = write
-        self._folder = Folder()
+        self._folds = Folds()
         self._waiting: dict[int, tuple[Stream, Batch]] = {}
         self._lines = 0
         self._some = asyncio.Event()
@@ -61,8 +61,8 @@ class Keeper:
         before = [stream.last_seq for stream, _ in taken]
         store_all(taken)
         for (stream, _), seq in zip(taken, before, strict=True):
-            self._folder.stored(stream, seq)
-        self._folder.some()
+            self._folds.stored(stream, seq)
+        self._folds.some()
 
     async def _store(self, taken: list[tuple[Stream, Batch]]) -> None:
         """Store them whatever the database says at first: what was read must not be lost."""

@@ -41,7 +41,7 @@ class Link:
         self._dropping: set[int] = set()  # of `_told`: those to be dropped, also where they are wanted anew by now
         self._changed = asyncio.Event()
         self._alive = self._now()
-        self._shown: dict[int, tuple[bool, bool]] = {}  # attempt -> whether its node was shown as gone, and why
+        self._shown: dict[int, tuple[bool | None, bool]] = {}  # attempt -> whether its node was shown as gone, and why
         self._unshown = True  # there may be attempts that were told nothing yet
 
     def want(self, streams: Iterable[Stream], gone: Iterable[int]) -> None:
@@ -78,7 +78,7 @@ class Link:
         code = release.follower()
         argv = training_argv(target.slot, code.digest, "follow")
         async with connect(target.endpoint) as host:
-            await host.put_tree(target.release(code.digest), code.files)
+            await release.put(host, target.slot.scratch, code)
             async with host.talk(argv) as talk:
                 telling = asyncio.create_task(self._tell(talk))
                 try:
@@ -155,12 +155,15 @@ class Link:
     async def _show(self, gone: bool, why: str = "") -> None:
         """Show on the runs whether the node can be reached; `why`: what it says for itself."""
         attempts = {s.attempt_id for s in self.streams.values() if not s.job_kind}
-        wanted = sorted(attempt for attempt in attempts if self._shown.get(attempt) != (gone, bool(why)))
+        before = {attempt: self._shown.get(attempt, (None, False)) for attempt in attempts}
+        # Told once why, though its failures may take turns: with its word, and with a connection that ended before it.
+        now = {attempt: (gone, gone and (told or bool(why))) for attempt, (_, told) in before.items()}
+        wanted = sorted(attempt for attempt in attempts if now[attempt] != before[attempt])
         self._unshown = False
         try:
             if wanted:
                 await self._write(show, self.node, wanted, gone, why)
-            self._shown = dict.fromkeys(attempts, (gone, bool(why)))
+            self._shown = now
         except DatabaseError as error:
             self._unshown = True
             log.warning("node %s: unreachable=%s not stored: %s", self.node, gone, error)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from django.db import transaction
 from django.db.models import Q
 
-from training.spec.folder import Scratch
 from training.spec.plan import NodeSlot
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Endpoint
@@ -32,9 +30,6 @@ class Target:
     @property
     def name(self) -> str:
         return self.slot.name
-
-    def release(self, digest: str) -> str:
-        return str(Scratch(PurePosixPath(self.slot.scratch)).release(digest))
 
 
 def show(node: int, attempts: Sequence[int], gone: bool, why: str) -> None:

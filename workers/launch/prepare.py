@@ -137,7 +137,7 @@ async def _on_nodes(attempt: Attempt, members: list[Member], needs: Needs) -> Pa
 async def put_release(member: Member, host: Host) -> None:
     """Put the code there, unless it is; a scratch that can't be written is the node's problem."""
     try:
-        await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+        await release.put(host, member.slot.scratch)
     except DiskFull:
         raise
     except CommandFailed as error:

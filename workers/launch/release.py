@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import training
+from training.spec.folder import Scratch
+from webapp.fleet.ssh import Host
 
 ROOT = Path(training.__file__).parent
 LEFT_OUT = {"__pycache__"}
@@ -35,6 +37,12 @@ def follower() -> Release:
     and seldom another one.
     """
     return _of({name: current().files[name] for name in FOLLOWER})
+
+
+async def put(host: Host, scratch: str, code: Release | None = None) -> None:
+    """Put the code into a node's scratch folder, unless it is there: that of this process, or `code`."""
+    code = code or current()
+    await host.put_tree(str(Scratch(PurePosixPath(scratch)).release(code.digest)), code.files)
 
 
 def _of(files: dict[str, bytes]) -> Release:

@@ -121,7 +121,7 @@ class Look:
             await self._lost(member, error, rest | {"reach": bad(error.problem)})
             return
         try:
-            await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+            await release.put(host, member.slot.scratch)
             facts = await ask(member, host, self._question(member))
         except SshError as error:
             failed = {error.field if error.field in SLUGS else "python": bad(error.problem)}

@@ -37,5 +37,5 @@ def check_node(node_id: int) -> None:
 
 
 async def put_and_ask(member: Member, host: Host) -> Answer:
-    await host.put_tree(str(member.scratch.release(member.release)), release.current().files)
+    await release.put(host, member.slot.scratch)
     return await ask(member, host)

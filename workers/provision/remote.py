@@ -8,9 +8,10 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from training.spec import envfile
-from training.spec.folder import JobFolder, VenvFolder
+from training.spec.folder import JobFolder
 from training.spec.plan import training_argv
 from training.spec.provision import Wanted, files
+from training.spec.venvfolder import VenvFolder
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Endpoint, Host, SshError
 
@@ -52,15 +53,11 @@ async def stop(member: Member, host: Host, place: VenvFolder) -> Answer:
 
 async def provision(member: Member, host: Host, act: str, place: VenvFolder) -> Answer:
     """Return the status after `act`, asked with our own release: the service may have been updated meanwhile."""
-    await _put_release(member, host)
+    await release.put(host, member.slot.scratch)
     argv = training_argv(member.slot, member.release, "provision", act, str(place.path))
     return group.answer(member, await host.check(argv, seconds=START_SECONDS))
 
 
 async def preflight(member: Member, host: Host) -> Answer:
-    await _put_release(member, host)
+    await release.put(host, member.slot.scratch)
     return await group.training(member, host, "preflight", "--scratch", member.slot.scratch)
-
-
-async def _put_release(member: Member, host: Host) -> None:
-    await host.put_tree(str(member.scratch.release(member.release)), release.current().files)

@@ -9,9 +9,9 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from training.spec.folder import VenvFolder
 from training.spec.lint import Problem, Refused
 from training.spec.provision import choose, way_out
+from training.spec.venvfolder import VenvFolder
 from webapp import dispatch
 from webapp.fleet import actions, changes
 from webapp.fleet.models import Node, Provision

@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 
 from django.conf import settings
 
-from training.spec.folder import Scratch, VenvFolder
+from training.spec.folder import Scratch
 from training.spec.provision import Wanted
+from training.spec.venvfolder import VenvFolder
 from webapp.fleet.models import Node, Provision
 from webapp.fleet.provisioning import pip_env
 

@@ -44,7 +44,7 @@ async def fetch(files: Sequence[File], holder: Place, target: Place, count: Coun
     """Bring `files` from `holder` to `target`. Raises NotDirectly, and End where another way would not help."""
     name = secrets.token_hex(8)
     try:
-        await asyncio.gather(_put_release(holder), _put_release(target))
+        await asyncio.gather(*(release.put(node.host, node.slot.scratch) for node in (holder, target)))
         async with _key(target, name) as key, _lent(files, holder, name, key) as lent:
             taken = await _take(files, holder, target, name, lent, count)
     except SshError as error:
@@ -134,12 +134,6 @@ async def _tell(place: Place, command: str, what: BaseModel) -> str:
     if done.code != 0:
         raise CommandFailed(place.name, command, (done.err or done.out).strip()[-300:])
     return done.out.strip().rpartition("\n")[2]
-
-
-async def _put_release(place: Place) -> None:
-    current = release.current()
-    folder = Scratch(PurePosixPath(place.slot.scratch)).release(current.digest)
-    await place.host.put_tree(str(folder), current.files)
 
 
 def _argv(place: Place, *words: str) -> tuple[str, ...]:

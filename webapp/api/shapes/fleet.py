@@ -7,7 +7,7 @@ from typing import Any
 
 from ninja import Schema
 
-from webapp.fleet.models import Cluster, Identity, Node, Provision
+from webapp.fleet.models import DESCRIBED, Cluster, Identity, Node, Provision
 from webapp.fleet.ssh import fingerprint
 
 
@@ -104,26 +104,7 @@ class NodeOut(Schema):
         )
 
 
-SAME = (
-    "id",
-    "name",
-    "address",
-    "port",
-    "user",
-    "python",
-    "scratch",
-    "processes",
-    "accelerator",
-    "internal_address",
-    "interface",
-    "labels",
-    "notes",
-    "in_service",
-    "removed_at",
-    "problem",
-    "facts",
-    "checked_at",
-)
+SAME = ("id", "name", *DESCRIBED, "labels", "notes", "in_service", "removed_at", "problem", "facts", "checked_at")
 
 
 def _fingerprint(key: str) -> str:

@@ -26,6 +26,20 @@ class Nodes(models.QuerySet["Node"]):
         return self.filter(removed_at=None).exclude(host_key="")
 
 
+# What is said of a node in plain values, in the order in which people are shown it.
+DESCRIBED = (
+    "address",
+    "port",
+    "user",
+    "python",
+    "scratch",
+    "processes",
+    "accelerator",
+    "internal_address",
+    "interface",
+)
+
+
 class Node(models.Model):
     """A host, its pinned key and what is on it. `host_key` is empty until a person has confirmed it.
 

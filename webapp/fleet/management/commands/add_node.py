@@ -14,20 +14,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from training.spec.lint import Problem, Refused
 from webapp.fleet import enrol
-from webapp.fleet.models import Identity, Node
+from webapp.fleet.models import DESCRIBED, Identity, Node
 from webapp.fleet.ssh import fingerprint
-
-GIVEN = (
-    "address",
-    "port",
-    "user",
-    "python",
-    "scratch",
-    "processes",
-    "accelerator",
-    "internal_address",
-    "interface",
-)
 
 
 class Command(BaseCommand):
@@ -74,7 +62,7 @@ class Command(BaseCommand):
             node.jump = _jump(options["jump"])
         if options["label"] is not None:
             node.labels = options["label"]
-        for key in GIVEN:
+        for key in DESCRIBED:
             if options[key] is not None:
                 setattr(node, key, options[key])
         return node, found is None

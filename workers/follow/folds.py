@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 SECONDS = 0.05  # at one go
 
 
-class Folder:
+class Folds:
     """The streams that are due, in the order in which they became so."""
 
     def __init__(self) -> None:
