@@ -32,8 +32,10 @@ REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.t
 ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
 NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests/workers/local tests/workers/test_kills.py \
 	tests/workers/test_provision.py tests/workers/test_behind_a_jump_host.py tests/workers/test_watch.py \
-	tests/workers/test_lost.py tests/workers/test_shards.py tests/fleet/test_idle.py tests/fleet/test_pool.py \
-	tests/fleet/test_ways.py tests/datasets/test_ingest.py tests/datasets/test_preview.py)
+	tests/workers/test_lost.py tests/workers/test_shards.py tests/workers/test_stop.py tests/workers/test_restarts.py \
+	tests/workers/test_exporting.py tests/workers/test_export_goes_on.py tests/workers/test_delivering.py \
+	tests/fleet/test_idle.py tests/fleet/test_pool.py tests/fleet/test_ways.py tests/datasets/test_ingest.py \
+	tests/datasets/test_preview.py)
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 

@@ -23,6 +23,7 @@ from .reader import Batch, Reader, reader_of
 
 Write = Callable[..., Awaitable[Any]]
 Put = Callable[[Stream, Batch], Awaitable[None]]
+Shown = tuple[bool | None, bool]  # of a node: whether it was shown as gone, and why
 log = logging.getLogger(__name__)
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between tries to connect
 GONE_SECONDS = 20.0  # without a link for so long, the node is shown as unreachable
@@ -41,7 +42,7 @@ class Link:
         self._dropping: set[int] = set()  # of `_told`: those to be dropped, also where they are wanted anew by now
         self._changed = asyncio.Event()
         self._alive = self._now()
-        self._shown: dict[int, tuple[bool | None, bool]] = {}  # attempt -> whether its node was shown as gone, and why
+        self._shown: dict[int, Shown] = {}  # by attempt
         self._unshown = True  # there may be attempts that were told nothing yet
 
     def want(self, streams: Iterable[Stream], gone: Iterable[int]) -> None:
@@ -157,7 +158,7 @@ class Link:
         attempts = {s.attempt_id for s in self.streams.values() if not s.job_kind}
         before = {attempt: self._shown.get(attempt, (None, False)) for attempt in attempts}
         # Told once why, though its failures may take turns: with its word, and with a connection that ended before it.
-        now = {attempt: (gone, gone and (told or bool(why))) for attempt, (_, told) in before.items()}
+        now: dict[int, Shown] = {attempt: (gone, gone and (told or bool(why))) for attempt, (_, told) in before.items()}
         wanted = sorted(attempt for attempt in attempts if now[attempt] != before[attempt])
         self._unshown = False
         try:
