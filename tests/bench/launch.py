@@ -34,8 +34,9 @@ from .writer import GO
 
 CLUSTER = "launched"
 GOAL = 2.0  # s more than by hand
+KNOWN = ".hosts"  # behind the name of the person's key: the keys of the hosts
 TOLD = ("state", "phase", "started")  # what a trace shows
-KEY_OPTIONS = ("-o", "BatchMode=yes", "-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=no",
+KEY_OPTIONS = ("-o", "BatchMode=yes", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
                "-o", "LogLevel=ERROR")  # fmt: skip
 
 
@@ -107,7 +108,9 @@ class Bench:
         )
         before, after = str(Path(source).parent), str(Path(target).parent)
         host.inside("sh", "-c", script, "copy", source, target, before, after, port)
-        return ["ssh", "-i", str(self.key), *KEY_OPTIONS, f"root@{host.address}", self._start_command(rank, target)]
+        known = ("-o", f"UserKnownHostsFile={self.key.with_suffix(KNOWN)}")
+        where = f"root@{host.address}"
+        return ["ssh", "-i", str(self.key), *KEY_OPTIONS, *known, where, self._start_command(rank, target)]
 
     def _start_command(self, rank: int, folder: str) -> str:
         """Return what the service runs on a node, too."""
@@ -170,6 +173,7 @@ def _started(stack: ExitStack, folder: Path, options: argparse.Namespace) -> Ben
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     with (folder / "hosts" / "authorized_keys").open("a") as known:
         known.write(key.with_suffix(".pub").read_text())
+    key.with_suffix(KNOWN).write_text("".join(f"{host.address} {host.host_key}\n" for host in hosts))
     python = place.launcher(folder) if options.light else sys.executable
     for host in hosts:
         enlist(service, CLUSTER, host, python=str(python))

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from .rows import World, make_world
+from training.spec.faults import Reason
+from webapp.runs.states import RunState
+
+from .rows import HOSTILE, Feed, World, make_world
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +31,16 @@ def world(db: None, tmp_path: Path) -> World:
 def page(world: World, client: Client) -> Client:
     client.force_login(world.user)
     return client
+
+
+@pytest.fixture
+def stopped(world: World) -> Feed:
+    """A run that has stopped at step 5 of 12, with three checkpoints."""
+    feed = world.running(HOSTILE)
+    feed.started()
+    feed.metrics(3.0, 2.5, 2.0, 1.5, 1.25)
+    feed.write("train@0", ("evaluation", 4, {"loss": 1.75}))
+    for step in (2, 4, 5):
+        feed.checkpoint(step)
+    feed.end(RunState.STOPPED, reason=Reason.STOPPED)
+    return feed
