@@ -26,7 +26,8 @@ def test_it_works(job: NodeJob) -> None:
     assert job.start()["state"] == "started"
     end = job.exit()
     assert (end["reason"], end["code"], end["signal"]) == ("completed", 0, None)
-    assert job.status() == {"state": "ended", "exit": end, "processes": []}
+    until(lambda: gone(job.supervisor()))
+    assert job.status() == {"state": "ended", "exit": end, "processes": [], "gpus": [], "gpu_problem": ""}
     assert Path(job.folder.log).read_text() == "hello\n"
     assert not [p for p in job.path.iterdir() if p.name.startswith(".")]
 

@@ -29,6 +29,8 @@ from workers.follow.follower import Follower
 ROOT = Path(__file__).resolve().parents[2]
 RANKS, PLANS, DRIVEN = (ROOT / "tests" / "workers" / name for name in ("ranks.py", "plans.py", "driven.py"))
 GENEROUS = 400.0
+# Commands that only ask a node something, and end by themselves.
+ASKING = ("status", "orphans", "preflight", "reach", "free-port", "follow")
 # A node's interpreter: the real one, but that the launcher starts the ranks of tests/workers/ranks.py, which need no
 # tokens, that an export is foretold by tests/workers/plans.py, and that a status finds the GPUs of
 # tests/workers/driven.py.
@@ -118,14 +120,15 @@ class World:
         return run
 
     def supervisors(self) -> list[int]:
-        """Return the living processes of jobs below our folder."""
+        """Return the living processes of jobs below our folder; not those that only ask after one."""
         found = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = path.read_bytes().decode("utf-8", "replace").split("\0")
             except OSError:
                 continue
-            if "training" in words and any(word.startswith(str(self.folder) + "/n") for word in words):
+            command = words[words.index("training") + 1] if "training" in words[:-1] else ""
+            if command not in ("", *ASKING) and any(word.startswith(f"{self.folder}/n") for word in words):
                 found.append(int(path.parent.name))
         return found
 
