@@ -24,6 +24,7 @@ from transformers import TrainerCallback
 from trl import SFTTrainer
 
 from training import sft
+from training.leave import leave
 from training.pidfile import PidFile
 from training.spec.folder import JobFolder
 from training.trainer import Sft
@@ -137,4 +138,4 @@ def is_theirs(callback: TrainerCallback) -> bool:
 
 if __name__ == "__main__":
     sft.Sft = Alternating
-    sys.exit(sft.main(sys.argv[1:]))
+    leave(sft.main(sys.argv[1:]))

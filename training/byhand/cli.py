@@ -32,9 +32,9 @@ from ..spec.plan import NodePlan
 def main(argv: list[str]) -> int:
     """Be one rank where a launcher gives a job's recipe.json; else check, launch and wait."""
     if len(argv) == 1 and is_job(Path(argv[0])):
-        from .. import sft
+        from .. import leave, sft
 
-        return sft.main(argv)
+        leave.leave(sft.main(argv))
     options = parser().parse_args(argv)
     try:
         return run(options)
