@@ -141,7 +141,7 @@ def _status(outcome: Outcome, text: str) -> str:
     if not who:
         who, code = "the process", -outcome.signal if outcome.signal else outcome.code or 0
     how = f"was ended by signal {-code} ({_signal_name(-code)})" if code < 0 else f"ended with status {code}"
-    last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
+    last = (log.before_report(text) or [""])[-1].strip()
     return f"{who} {how}; its last words: {last[:300]}" if last else f"{who} {how}"
 
 

@@ -65,8 +65,10 @@ def traceback(line: str, rank: str = "") -> str:
          "OSError: [Errno 28] No space left on device"),
         (traceback("KeyError: 1") + "\nDuring handling of the above exception, another exception occurred:\n\n"
          + traceback("Refused: field a: missing"), 1, None, "rank_failed", "Refused: field a: missing"),
-        (ELASTIC.format(code=-11) + LAUNCHER, 1, None, "rank_failed",
-         "local rank 1 was ended by signal 11 (SIGSEGV); its last words: ===="),
+        (ELASTIC.format(code=-11) + LAUNCHER, 1, None, "rank_failed", "local rank 1 was ended by signal 11 (SIGSEGV)"),
+        ("{'loss': 1.2}\nterminate called after throwing\n\n" + ELASTIC.format(code=-6) + LAUNCHER
+         + REPORT.format(code=-6), 1, None, "rank_failed",
+         "rank 5 was ended by signal 6 (SIGABRT); its last words: terminate called after throwing"),
         ("", 3, None, "rank_failed", "the process ended with status 3"),
         ("", None, 15, "rank_failed", "the process was ended by signal 15 (SIGTERM)"),
     ],
@@ -172,6 +174,13 @@ def test_which_rank_failed_and_why(folder: JobFolder, log: str, reason: str, ran
     end = ending.find(folder, Outcome(1, None, seen=Seen(pids={77: 1})))
     assert (end.reason, end.rank) == (reason, rank)
     assert any(end.text[:100] in line for line in end.evidence["log"])
+
+
+def test_a_rank_without_a_traceback_is_shown_by_its_own_last_lines(folder: JobFolder) -> None:
+    lines = [f"line {n}" for n in range(30)]
+    report = ELASTIC.format(code=-6) + LAUNCHER + REPORT.format(code=-6)
+    Path(folder.log).write_text("\n".join([*lines, report]))
+    assert ending.find(folder, Outcome(1, None)).evidence["log"] == lines[10:]
 
 
 def test_a_stopped_rank_is_named_before_what_came_of_it(folder: JobFolder) -> None:

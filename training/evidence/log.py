@@ -112,9 +112,19 @@ def reason(text: str, log: str) -> Reason:
 
 
 def telling(log: str, text: str) -> list[str]:
-    """Return the lines of `log` that show `text`: those around it where it stands there, else the last ones."""
-    lines = [line.rstrip()[:LINE_LENGTH] for line in log.split("\n") if line.strip()]
+    """Return the lines of `log` that show `text`: those around it where it stands there, else the job's last ones."""
+    lines = _lines(log)
     at = next((n for n, line in enumerate(lines) if text and text[:200] in line), None)
     if at is None:
-        return lines[-LINES_BEFORE:]
+        return (before_report(log) or lines)[-LINES_BEFORE:]
     return lines[max(0, at - LINES_BEFORE) : at + LINES_AFTER]
+
+
+def before_report(log: str) -> list[str]:
+    """Return the lines before the launcher's account of how a rank ended; all where it gave none."""
+    report = FIRST_RANK.search(log)
+    return _lines(log[: log.rfind("\n", 0, report.start()) + 1] if report else log)
+
+
+def _lines(log: str) -> list[str]:
+    return [line.rstrip()[:LINE_LENGTH] for line in log.split("\n") if line.strip()]
