@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from tests.runs.test_folding import fill, seen
 from tests.runs.test_journal import attempt  # noqa: F401
 from webapp.runs.folding import BLOCK, fold
-from webapp.runs.models import Attempt, Checkpoint, Export, SampleBlock, Stream
+from webapp.runs.models import Attempt, Checkpoint, Export, SampleBlock, Sketch, Stream
 
 BEFORE = [("runs", "0009_export_dtype_base")]
 
@@ -30,7 +30,7 @@ def test_rows_are_whole_forwards_and_backwards(attempt: Attempt) -> None:  # noq
     for source, job in (("train@0", {}), (f"export@{export.pk}", {"job_kind": "export", "job_id": export.pk})):
         Stream.objects.create(attempt=attempt, source=source, node=node, path="/x", **job)
     fold(fill(attempt, 2 * BLOCK + 5))
-    before = seen(attempt.run)
+    before, sketch = seen(attempt.run), Sketch.objects.values().get()
     now = MigrationExecutor(connection).loader.graph.leaf_nodes()
     try:
         old = migrate(BEFORE)
@@ -43,5 +43,6 @@ def test_rows_are_whole_forwards_and_backwards(attempt: Attempt) -> None:  # noq
         migrate(now)
     assert SampleBlock.objects.count() == 1
     assert seen(attempt.run) == before
+    assert Sketch.objects.values().get() == sketch
     kept = {row.source: (row.job_kind, row.job_id) for row in Stream.objects.exclude(source="node@0")}
     assert kept == {"train@0": ("", None), f"export@{export.pk}": ("export", export.pk)}

@@ -10,7 +10,7 @@ from training.spec.events import Kind
 from training.spec.faults import Reason
 
 from ..dispatch import advance_job, advance_run
-from . import jobkinds
+from . import jobkinds, sketches
 from .counts import INT, SMALL_INT, not_counts
 from .each import insert_each, update_each
 from .models import Attempt, Checkpoint, CheckpointPart, Event, Placement, Point, Run, Stream
@@ -47,6 +47,7 @@ def take(digested: Iterable[tuple[Stream, Sequence[Event]]]) -> None:
             elif handler := HANDLERS.get(event.kind):
                 handler(stream, event)
     _store_points(points)
+    sketches.take(points)
     _progress({stream.attempt: step for stream, step in reached.values()})
 
 

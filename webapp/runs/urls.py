@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from .views import act, checkpoints, detail, exports, feed, index, models, new, queue
+from .views import act, checkpoints, detail, exports, feed, index, many, models, new, queue
 
 app_name = "runs"
 urlpatterns = [
     path("", index.runs, name="list"),
+    path("many", many.many, name="many"),
     path("new/", new.new, name="new"),
     path("new/panel", new.panel, name="panel"),
     path("models/new/", models.add, name="add_model"),

@@ -1,4 +1,5 @@
-"""The only way to change a run: create, launch, stop, resume, clone, export, cancel; pin and delete checkpoints.
+"""The only way to change a run: create, launch, stop, resume, clone, export, cancel; pin and delete checkpoints;
+tag, note, archive.
 
 Each checks everything first and raises Refused with field, reason and way out; then changes rows in one
 transaction and sends a step to the workers on commit.
@@ -13,6 +14,8 @@ from .choice import may_resume, newest_checkpoint, torn_ones
 from .end import How, stop, told
 from .exports import adapter_choices, export, go_on, is_retried, plan, retry, start
 from .jobs import cancel
+from .labels import add_tags, archive, set_tags, unarchive, write_notes
+from .many import Outcome, each
 from .order import MAX_NAME, Order, check, clone, create, planned_steps, resolve, target_of
 from .queue import MOVABLE, move, pause, prioritise, unpause
 
@@ -22,12 +25,16 @@ __all__ = [
     "OURSELVES",
     "How",
     "Order",
+    "Outcome",
     "adapter_choices",
+    "add_tags",
+    "archive",
     "cancel",
     "check",
     "clone",
     "create",
     "delete_checkpoints",
+    "each",
     "export",
     "go_on",
     "is_retried",
@@ -48,10 +55,13 @@ __all__ = [
     "restart_delay",
     "resume",
     "retry",
+    "set_tags",
     "start",
     "stop",
     "target_of",
     "told",
     "torn_ones",
+    "unarchive",
     "unpause",
+    "write_notes",
 ]

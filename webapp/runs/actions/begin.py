@@ -20,6 +20,7 @@ from ..queue.board import slot_of
 from ..queue.plan import Gpus
 from ..states import RunState
 from .choice import check_resumable, newest_checkpoint, torn_ones
+from .labels import unarchive
 
 OURSELVES = "Shardboard"  # the actor of what nobody asked for
 FIRST_DELAY, LONGEST_DELAY = timedelta(seconds=15), timedelta(minutes=15)  # before a restart
@@ -78,6 +79,7 @@ def _queue(run: Run, actor: str, cause: str, checkpoint: Checkpoint | None = Non
     attempt = Attempt.objects.create(run=run, number=run.attempts.count() + 1, resume_from=checkpoint, **how)
     if not lifecycle.move(run, RunState.QUEUED, actor=actor, cause=cause, attempt=attempt):
         raise Refused([Problem("state", f"the run has become {run.state} meanwhile", "Look again.")])
+    unarchive(run)  # what goes on is to be seen
     advance_run(run.pk)
     return attempt
 

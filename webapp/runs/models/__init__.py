@@ -11,7 +11,9 @@ from .pause import Pause
 from .placement import Placement
 from .run import Run
 from .series import Point, Series
+from .sketch import Sketch
 from .stream import Stream
+from .tag import Tag
 from .transition import Transition
 
 __all__ = [
@@ -31,6 +33,8 @@ __all__ = [
     "Run",
     "SampleBlock",
     "Series",
+    "Sketch",
     "Stream",
+    "Tag",
     "Transition",
 ]

@@ -37,6 +37,11 @@ class Run(models.Model):
     wish = models.JSONField(default=dict, blank=True, help_text="Nodes and GPUs it asks for; {}: all of the cluster.")
     priority = models.SmallIntegerField(default=0, help_text="Its place in the queue: 100 comes first, -100 last.")
     cloned_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
+    notes = models.TextField(blank=True, help_text="What is to be known of it, as plain text.")
+    archived_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Since when lists leave it out."
+    )
+    archived_by = models.CharField(max_length=150, blank=True, editable=False)
 
     state = models.CharField(max_length=12, choices=RunState, default=RunState.DRAFT, db_index=True)
     reason = models.CharField(max_length=30, blank=True, choices=[(r.value, r.value) for r in Reason])
@@ -51,6 +56,25 @@ class Run(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        # Lists look at every run: in here they find all that they filter and sort by without the wide rows, which hold
+        # a recipe each (SQLite, 10,000 runs: see docs/decisions/0035-lists.md).
+        indexes = [
+            models.Index(
+                fields=[
+                    "archived_at",
+                    "state",
+                    "ended_at",
+                    "id",
+                    "owner",
+                    "model",
+                    "dataset",
+                    "step",
+                    "created_at",
+                    "name",
+                ],
+                name="run_listed",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"run {self.pk} {self.name}"
@@ -81,6 +105,10 @@ class Run(models.Model):
     @property
     def can_stop(self) -> bool:
         return self.state in STOPPABLE
+
+    @property
+    def can_archive(self) -> bool:
+        return self.has_ended and self.archived_at is None
 
     @property
     def can_resume(self) -> bool:

@@ -2,62 +2,79 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.core.paginator import Paginator
-from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
 
-from ..curves import Curve, loss_curves
-from ..models import Run
-from ..states import ON_NODES, RunState
+from ..finding import COLUMNS, Wanted
+from ..listing import choices, page
+from ..states import RunState
 
-PAGE = 25
-NEEDS_SOMEONE_FOR = timedelta(days=3)
-UNDER_WAY = [*ON_NODES, RunState.QUEUED]
+FALLING = {"number", "step", "made", "ended"}  # the greatest first, when first asked for
+LABELS = {"number": "number", "name": "name", "step": "step", "loss": "last loss", "made": "made", "ended": "ended"}
+ARCHIVED = [("", "not archived"), ("only", "archived alone"), ("all", "both")]
 
 
+@never_cache
+@require_GET
 def runs(request: HttpRequest) -> HttpResponse:
-    state, query = request.GET.get("state", ""), request.GET.get("q", "").strip()
-    page = Paginator(found(state, query), PAGE).get_page(request.GET.get("page"))
-    curves = loss_curves(list(page.object_list))
-    context = {
-        "page": page,
-        "rows": [(run, curves.get(run.pk, Curve())) for run in page.object_list],
-        "state": state,
-        "query": query,
+    """Answer the page, or its rows alone where the open page asks again."""
+    wanted, sort = Wanted.of(request.GET.dict()), request.GET.get("sort", "")
+    found, rows = page(wanted, sort, request.GET.get("page", "1"))
+    context: dict[str, Any] = {"page": found, "rows": rows, "wanted": wanted}
+    if "HX-Request" in request.headers:
+        return render(request, "runs/list_rows.html", context)
+    known = choices()
+    context |= {
+        "more": any(value for name, value in asdict(wanted).items() if name not in ("state", "q")),
         "states": RunState.values,
-        "filtered": bool(state or query),
+        "choices": known,
+        "selects": _selects(wanted, known, sort),
+        "sort": sort,
+        "heads": {name: _head(name, sort) for name in COLUMNS},
     }
     return render(request, "runs/list.html", context)
 
 
-def found(state: str, query: str) -> QuerySet[Any]:
-    """Return the runs that match, those that need someone first, then those under way, then the newest."""
-    rows = ranked(Run.objects.select_related("owner", "cluster"))
-    if state:
-        rows = rows.filter(state=state)
-    if query:
-        number = Q(pk=int(query)) if query.isdecimal() and len(query) < 10 else Q()
-        rows = rows.filter(Q(name__icontains=query) | Q(owner__username__icontains=query) | number)
-    return rows.annotate(node_count=Count("cluster__nodes", distinct=True)).order_by("rank", "-pk")
+@dataclass(frozen=True)
+class Select:
+    """One way to narrow the list down, or its order. `options`: (value, label)."""
+
+    name: str
+    label: str
+    value: str
+    options: list[tuple[str, str]]
 
 
-def ranked(rows: QuerySet[Run]) -> QuerySet[Any]:
-    """Annotate `rank`: 0 needs someone, 1 under way, 2 the rest."""
-    lately = timezone.now() - NEEDS_SOMEONE_FOR
-    lost = Run.objects.filter(
-        state__in=ON_NODES, attempts__ended_at=None, attempts__placements__unreachable_since__isnull=False
-    ).values("pk")
-    needs = Q(state=RunState.FAILED, ended_at__gte=lately) | Q(pk__in=lost)
-    return rows.annotate(
-        rank=Case(
-            When(needs, then=Value(0)),
-            When(state__in=UNDER_WAY, then=Value(1)),
-            default=Value(2),
-            output_field=IntegerField(),
-        )
-    )
+def _selects(wanted: Wanted, known: dict[str, list[str]], sort: str) -> list[Select]:
+    lists = {"owner": "owners", "model": "models", "dataset": "datasets", "tag": "tags"}
+    found = [_select(name, getattr(wanted, name), known[many]) for name, many in lists.items()]
+    orders = [("", "what needs you first")]
+    for name, label in LABELS.items():
+        orders += [(name, f"{label}, rising"), (f"-{name}", f"{label}, falling")]
+    return [*found, Select("archived", "Archived", wanted.archived, ARCHIVED), Select("sort", "Order", sort, orders)]
+
+
+def _select(name: str, value: str, known: list[str]) -> Select:
+    """What is asked for is offered too where no run has it: else the form would ask for something else."""
+    values = known if value in ("", *known) else [value, *known]
+    label = "Data set" if name == "dataset" else name.capitalize()
+    return Select(name, label, value, [("", "any"), *((each, each) for each in values)])
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head. `turned`: the order that it asks for; `way`: how the list is sorted by it now, or nothing."""
+
+    turned: str
+    way: str = ""
+
+
+def _head(name: str, sort: str) -> Head:
+    if sort.removeprefix("-") != name:
+        return Head(f"-{name}" if name in FALLING else name)
+    return Head(name, "descending") if sort.startswith("-") else Head(f"-{name}", "ascending")
