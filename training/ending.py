@@ -114,7 +114,14 @@ def _evidence(folder: JobFolder, outcome: Outcome, told: Found | None, raw: str,
     line = log.best([said, *log.failures(text)]) or log.watchdog(text) or _status(outcome, text)
     if told and line == said and told.rank is not None:
         rank = told.rank
-    return Found(log.reason(line, text), line, rank)
+    return Found(log.reason(line, text) if line != said else _said_reason(told, text), line, rank)
+
+
+def _said_reason(told: Found | None, text: str) -> Reason:
+    """Return the reason behind the ranks' own word; a neighbour's isn't ours by standing in our log."""
+    if told and told.reason == Reason.PEER_ENDED and not log.NEIGHBOUR.search(told.text):
+        return told.reason
+    return log.reason(told.text if told else "", text)
 
 
 def _hung(seen: Seen) -> Found:

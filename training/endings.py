@@ -24,10 +24,10 @@ WRITER_FAILED = ("PytorchStreamWriter failed", "unexpected pos")
 
 
 class Ended(Exception):
-    """All ranks agreed to end, for the same reason, or for one that is a neighbour's."""
+    """All ranks agreed to end, for the same reason, or for one that is a neighbour's. `rank`: whose it is, if one's."""
 
-    def __init__(self, reason: Reason, text: str):
-        self.reason = reason
+    def __init__(self, reason: Reason, text: str, rank: int | None = None):
+        self.reason, self.rank = reason, rank
         super().__init__(text)
 
 
@@ -55,6 +55,12 @@ def reason_for(error: BaseException) -> Reason:
     if any(isinstance(e, RuntimeError) and words in str(e) for e in chain for words in TIMED_OUT):
         return Reason.COLLECTIVE_TIMEOUT
     return Reason.RANK_FAILED
+
+
+def failed_rank(error: BaseException, own: int) -> int:
+    """Return the rank that failed, where rank `own` met `error`."""
+    known = error.rank if isinstance(error, Ended) else None
+    return own if known is None else known
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -22,7 +22,7 @@ from transformers import PreTrainedModel
 from . import data, method
 from .arguments import arguments
 from .cpu_fsdp import accelerator_present, shard_on_cpu
-from .endings import print_error, reason_for, sentence
+from .endings import failed_rank, print_error, reason_for, sentence
 from .journal import Journal
 from .loading.attention import lost
 from .loading.callback import Readback
@@ -66,7 +66,9 @@ def main(argv: list[str]) -> int:
     # Whatever ended this rank is told before it is gone; a distributed save raises no Exception.
     except BaseException as error:  # noqa: BLE001
         print_error(error)
-        journal.emit_first(Kind.FINISHED, reason=reason_for(error), text=sentence(error), rank=own_rank())
+        journal.emit_first(
+            Kind.FINISHED, reason=reason_for(error), text=sentence(error), rank=failed_rank(error, own_rank())
+        )
         return 1
 
 

@@ -116,6 +116,15 @@ def test_a_node_that_only_lost_another_one_says_so(folder: JobFolder) -> None:
     assert found(folder, "", Outcome(None, 9, ended_by_us=True)) == told
 
 
+def test_a_neighbours_full_disk_is_not_ours_though_our_log_tells_of_it(folder: JobFolder) -> None:
+    text = "rank 1 could not save into /x (0.0 MB free): OSError: [Errno 28] No space left on device"
+    Journal(Path(folder.events)).emit("finished", 3, reason="peer_ended", text=text, rank=1)
+    log = traceback("OSError: [Errno 28] No space left on device", "[rank0]: ")
+    Path(folder.log).write_text(log)
+    end = ending.find(folder, Outcome(1, None))
+    assert (end.reason, end.text, end.rank) == ("peer_ended", text, 1)
+
+
 def test_what_we_ended_is_not_the_hosts_doing(folder: JobFolder) -> None:
     assert found(folder, ELASTIC.format(code=-9), Outcome(None, 9, ended_by_us=True))[0] == "stopped_unsaved"
 

@@ -26,6 +26,7 @@ from ..spec.folder import checkpoint_name
 from ..spec.retention import Verdict, judged
 from ..spec.sections.checkpoints import Checkpoints
 from . import checkpoints, disks, removal
+from .failure import Failure, met
 from .task import Task
 
 Facts = dict[str, checkpoints.FileFacts]
@@ -41,15 +42,6 @@ class Saved:
 
     manifest: checkpoints.Manifest
     deleted: list[Verdict]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What one rank met in a save. `own`: it was that rank's own fault, not only told to it."""
-
-    reason: Reason
-    text: str
-    own: bool
 
 
 class Saver:
@@ -143,16 +135,13 @@ class Saver:
         return Saved(manifest, self._rotate())
 
     def _together(self, folder: Path, act: Callable[[], object]) -> None:
-        """Raise Ended on every rank where one failed: with its own reason there, elsewhere as a neighbour's end."""
+        """Raise Ended on every rank where one failed; see failure.met."""
         failed = self._apart.gather(self._caught(act))
         told = [failure for failure in failed if failure]
         if not told:
             return
         self._discard(folder)
-        first, mine = next((failure for failure in told if failure.own), told[0]), failed[self.ranks.rank]
-        if mine and mine.own:
-            raise Ended(mine.reason, mine.text)
-        raise Ended(Reason.PEER_ENDED if first.own else first.reason, first.text)
+        raise met(told, self.ranks.rank, self.ranks.node_rank)
 
     def _discard(self, folder: Path) -> None:
         """Delete the torn checkpoint: its space may be what the last events lack."""
@@ -170,7 +159,7 @@ class Saver:
             print_error(error)
             # A distributed save raises the same on every rank, and knows which of them failed.
             own = not isinstance(error, CheckpointException) or self.ranks.rank in error.failures
-            return Failure(reason_for(error), self._sentence(error), own)
+            return Failure(self.ranks.rank, self.ranks.node_rank, reason_for(error), self._sentence(error), own)
         return None
 
     def _sentence(self, error: BaseException) -> str:
