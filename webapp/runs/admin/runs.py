@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -12,7 +13,7 @@ from training.spec.lint import Refused
 from webapp.facts import FactsAdmin
 
 from .. import actions
-from ..models import Attempt, Export, ModelSource, Placement, Run, Transition
+from ..models import Attempt, Export, ModelSource, Placement, Run, Sketch, Tag, Transition
 
 
 class FactsInline(admin.TabularInline):
@@ -45,30 +46,59 @@ class PlacementInline(FactsInline):
     fields = ["rank", "node", "prepared_at", "started_at", "unreachable_since", "proven_gone_at", "proof", "exit"]
 
 
+class TagInline(FactsInline):
+    model = Tag
+    fields = ["name"]
+
+
 @admin.register(Run)
 class RunAdmin(FactsAdmin):
-    """A run's state is moved by actions alone; the admin offers Stop."""
+    """A run's state is moved by actions alone; the admin offers Stop and Archive."""
 
     list_display = ["id", "name", "state", "reason", "step", "total_steps", "cluster", "owner", "created_at"]
     list_display_links = ["id", "name"]
-    list_filter = ["state", "reason", "cluster", "preset", "created_at"]
-    search_fields = ["=id", "name", "owner__username", "reason_text"]
+    list_filter = [
+        "state", "reason", "cluster", "preset", "created_at", ("archived_at", admin.EmptyFieldListFilter)
+    ]  # fmt: skip
+    search_fields = ["=id", "name", "owner__username", "reason_text", "notes", "=tags__name"]
     list_select_related = ["cluster", "owner"]
     date_hierarchy = "created_at"
-    inlines = [AttemptInline, TransitionInline]
-    actions = ["stop"]
+    inlines = [TagInline, AttemptInline, TransitionInline]
+    actions = ["stop", "archive"]
 
     @admin.action(description="Stop: save at the end of the step, then end", permissions=["stop"])
     def stop(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        self._each(request, runs, actions.stop, "stop requested")
+
+    @admin.action(description="Archive: leave out of lists; nothing is deleted", permissions=["stop"])
+    def archive(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        self._each(request, runs, actions.archive, "archived")
+
+    def _each(self, request: HttpRequest, runs: QuerySet[Run], act: Callable[[Run, str], None], done: str) -> None:
         for run in runs:
             try:
-                actions.stop(run, request.user.get_username())
-                self.message_user(request, f"{run}: stop requested", messages.SUCCESS)
+                act(run, request.user.get_username())
+                self.message_user(request, f"{run}: {done}", messages.SUCCESS)
             except Refused as refused:
                 self.message_user(request, f"{run}: {refused}", messages.WARNING)
 
     def has_stop_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("runs.change_run")
+
+
+@admin.register(Tag)
+class TagAdmin(FactsAdmin):
+    list_display = ["name", "run"]
+    search_fields = ["=name", "=run__id", "run__name"]
+    list_select_related = ["run"]
+
+
+@admin.register(Sketch)
+class SketchAdmin(FactsAdmin):
+    list_display = ["run", "attempt", "step", "last", "odd", "stride"]
+    list_filter = ["odd"]
+    search_fields = ["=run__id", "run__name"]
+    list_select_related = ["run"]
 
 
 @admin.register(Attempt)
