@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import math
 
-import pytest
-
 from tests.webapp.rows import World
 from webapp.runs import actions
-from webapp.runs.live import batch, plain
+from webapp.runs.live import batch
 from webapp.runs.models import Event
 
 
@@ -20,7 +18,7 @@ def test_it_works(world: World) -> None:
     feed.write("log@1", ("log", None, {"text": "\x1b[1mhello\x1b[0m\n"}))
     found = batch(feed.run.pk, before)
     assert found["points"] == {"loss": [[1.0, 2.5], [2.0, "NaN"]]}
-    assert found["log"] == [{"number": before + 3, "source": "node 1", "text": "hello"}]
+    assert found["log"] == [{"number": before + 3, "attempt": 1, "node": 1, "text": "hello"}]
     assert (found["cursor"], found["more"], found["step"]) == (before + 3, False, 2)
     assert "header" in found["changed"]
     json.dumps(found, allow_nan=False)
@@ -69,18 +67,3 @@ def test_samples_are_points_over_time(world: World) -> None:
         "node1/ram_used": [5.0], "node1/gpu3/used": [7.0], "node1/gpu3/total": [8.0], "node1/gpu3/load": [0.5]
     }  # fmt: skip
     assert "memory" in found["changed"]
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("a\x1b[31mb\x1b[0mc\n", "abc"),
-        (" 10%|#\r 20%|##\r\n", " 20%|##"),
-        ("\x1b]0;title\x07x\x1b[2K\x1b[1Gy", "xy"),
-        ("tab\tstays, bell\x07 goes\x00", "tab\tstays, bell goes"),
-        ("one\ntwo\n\n", "one\ntwo"),
-        ("no newline", "no newline"),
-    ],
-)
-def test_a_log_is_plain_text(raw: str, shown: str) -> None:
-    assert plain(raw) == shown

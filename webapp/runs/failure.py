@@ -13,7 +13,7 @@ from training.spec.faults import SENTENCES, WORTH_RETRYING, Reason
 from webapp.fleet.models import Node
 
 from . import actions
-from .live import plain
+from .logs import plain
 from .models import Attempt, Placement, Run
 from .queue.board import failed_nodes
 from .states import RunState

@@ -6,7 +6,6 @@ it says only which parts of the page have changed, and the page asks for those p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ from . import jobkinds, journal, proof, reach, sources
 from .actions.end import KIND as STOP_KIND
 from .actions.end import TOLD
 from .actions.queue import KIND as QUEUE_KIND
+from .logs import is_log, log_entry
 from .models import Attempt, Event
 from .readings import readings
 from .replay import replayed
@@ -45,16 +45,13 @@ CHANGES: dict[str, tuple[str, ...]] = {
     journal.SHARDS: ("history",),
     acts.KIND: ("checkpoints", "actions", "history"),
 }
-# Colours and cursor moves of terminals (ECMA-48), and titles (OSC).
-ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def batch(run_id: int, after: int, limit: int = LIMIT) -> dict[str, Any]:
     """Return at most `limit` events past number `after`, as an open page takes them; strict JSON.
 
     {"cursor": n, "more": bool, "points": {series: [[x, value or "NaN"]...]},
-     "log": [{"number", "source", "text"}], "changed": [part...], "step": n or null}
+     "log": [{"number", "attempt", "node", "text"}], "changed": [part...], "step": n or null}
     """
     rows = replayed(run_id, after, limit + 1)
     more, rows = len(rows) > limit, rows[:limit]
@@ -94,22 +91,3 @@ def _changed(rows: Iterable[Event], newest: int | None) -> list[str]:
         if row.attempt_id != newest and row.kind in (Kind.METRICS, Kind.EVALUATION):
             parts["charts"] = None  # a late line of an older attempt: the whole picture is drawn again
     return list(parts)
-
-
-def is_log(row: Event) -> bool:
-    return row.source.startswith("log@")
-
-
-def log_entry(row: Event) -> dict[str, Any]:
-    """Return one piece of log as a page shows it."""
-    return {
-        "number": row.number,
-        "source": f"node {row.source.partition('@')[2]}",
-        "text": plain(row.data.get("text", "")),
-    }
-
-
-def plain(text: str) -> str:
-    """Return `text` without a terminal's colours; of a line overwritten by carriage returns, what stood last."""
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in ANSI.sub("", text).split("\n"))
-    return CONTROL.sub("", "\n".join(lines)).rstrip("\n")

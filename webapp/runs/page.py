@@ -22,7 +22,6 @@ from .facts import panel
 from .failure import failure
 from .files import launch_files
 from .gpu_words import gpu_note
-from .live import log_entry
 from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
 from .queue.waiting import waiting
 from .readings import PROBLEM
@@ -31,8 +30,6 @@ from .shelf import moves, room, rows
 from .shelf.fates import kept
 from .states import ON_NODES, RunState
 
-LOG_LINES = 400
-LOG_EVENTS = 200
 Context = dict[str, Any]
 
 
@@ -195,16 +192,6 @@ def history(run: Run) -> Context:
 def facts(run: Run) -> Context:
     attempt = run.attempt
     return {"attempt": attempt, "panel": panel(attempt)}
-
-
-def log_end(run: Run, cursor: int) -> list[dict[str, Any]]:
-    """Return the last pieces of log up to `cursor`, oldest first."""
-    rows = run.events.filter(number__lte=cursor, kind="log", source__startswith="log@").order_by("-number")
-    rows = rows[:LOG_EVENTS]
-    entries = [log_entry(row) for row in reversed(rows)]
-    while len(entries) > 1 and sum(entry["text"].count("\n") + 1 for entry in entries) > LOG_LINES:
-        entries.pop(0)
-    return entries
 
 
 def files(run: Run) -> Context:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from .views import act, checkpoints, detail, exports, feed, index, many, models, new, queue
+from .views import act, checkpoints, detail, exports, feed, index, log, many, models, new, queue
 
 app_name = "runs"
 urlpatterns = [
@@ -15,6 +15,8 @@ urlpatterns = [
     path("<int:run_id>/part/<slug:name>", detail.part, name="part"),
     path("<int:run_id>/live", feed.live, name="live"),
     path("<int:run_id>/series.json", feed.series, name="series"),
+    path("<int:run_id>/log.json", log.page, name="log"),
+    path("<int:run_id>/log.txt", log.download, name="log_download"),
     path("<int:run_id>/move", queue.move, name="move"),
     path("<int:run_id>/launch", act.launch, name="launch"),
     path("<int:run_id>/stop", act.stop, name="stop"),

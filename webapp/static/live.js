@@ -1,11 +1,11 @@
 // A live run page: every batch changes charts and log at once, and asks for the other parts that changed.
 import { Charts } from "./charts.js";
 import { Link } from "./link.js";
+import { Log } from "./log.js";
 import { age } from "./page.js";
 import { figure } from "./series.js";
 
 const config = JSON.parse(document.getElementById("live").textContent);
-const LOG_PIECES = 400;
 const EVERY = { header: 1000, memory: 2000, answers: 2000 }; // ms between two refreshes of a part; others: 300
 
 // ---- charts: the whole picture once, then batch by batch
@@ -32,7 +32,7 @@ async function loadPicture() {
 
 const charts = new Charts(loadPicture);
 
-// ---- figures, log and parts
+// ---- figures and parts
 
 const now = { step: null, loss: null, at: 0 };
 const put = (name, text) => { for (const e of document.querySelectorAll(`[data-live="${name}"]`)) e.textContent = text; };
@@ -45,21 +45,7 @@ function showFigures() {
   put("last-loss", figure(now.loss));
 }
 
-const log = document.getElementById("log");
-const follow = document.getElementById("follow");
-const toEnd = () => { if (follow.checked) log.scrollTop = log.scrollHeight; };
-
-function addLog(entries) {
-  document.getElementById("log-empty")?.remove();
-  for (const { source, text } of entries) {
-    const piece = document.createElement("div");
-    const from = Object.assign(document.createElement("span"), { className: "from", textContent: `${source} │ ` });
-    piece.append(from, text);
-    log.append(piece);
-  }
-  while (log.childElementCount > LOG_PIECES) log.firstElementChild.remove();
-  toEnd();
-}
+const log = new Log(config.log);
 
 const last = new Map(); // part -> when it was asked for
 const planned = new Map();
@@ -85,7 +71,7 @@ function take(batch) {
   const loss = batch.points.loss?.at(-1);
   if (loss) Object.assign(now, { loss: loss[1], at: performance.now() });
   if (batch.step !== null || loss) showFigures();
-  if (batch.log.length) addLog(batch.log);
+  if (batch.log.length) log.add(batch.log);
   for (const name of batch.changed) if (name === "charts") loadPicture(); else refresh(name);
 }
 
@@ -107,7 +93,5 @@ function tell(state, since) {
   if (state === "out") badge.textContent = "Your session has ended, so this page gets nothing new. Reload it to log in again.";
 }
 
-toEnd();
-follow.addEventListener("change", toEnd);
 loadPicture();
 new Link(config, take, tell);

@@ -9,8 +9,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from ..models import Placement, Run
-from ..page import PARTS, log_end
+from ..page import PARTS
 from .find import get_run
+from .log import end
 
 
 @never_cache
@@ -28,8 +29,10 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         "names": {str(p.rank): p.node.name for p in _placements(found)},
         "part": reverse("runs:part", args=[found.pk, "NAME"]),
     }
+    log = end(found, cursor)
+    live["log"] = log["live"]
     parts = {name: make(found) for name, make in PARTS.items()}
-    context = {"run": found, "live": live, "log": log_end(found, cursor), "parts": parts}
+    context = {"run": found, "live": live, "log": log, "log_nodes": log["nodes"], "parts": parts}
     return render(request, "runs/detail.html", context)
 
 
