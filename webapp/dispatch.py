@@ -27,6 +27,7 @@ ADVANCE_PROVISION = "workers.advance_provision"
 
 LOOK_AT_NODE = "workers.look_at_node"
 END_LEFTOVER = "workers.end_leftover"
+WATCH_RUNS = "workers.watch_runs"  # sent by the sweep alone
 
 
 def advance_run(run_id: int) -> None:

@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "webapp.deliveries",
     "webapp.preflights",
     "webapp.leftovers",
+    "webapp.notices",
 ]
 
 MIDDLEWARE = [

@@ -14,6 +14,7 @@ from . import advance, leftovers, next_key, sweep
 from .app import SWEEP, app
 from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
+from .notices import watching
 from .preflight import demand, node
 from .provision import advance as provision
 from .provision import find
@@ -74,6 +75,11 @@ def look_at_node(node_id: int) -> None:
 @app.task(name=dispatch.END_LEFTOVER)
 def end_leftover(leftover_id: int) -> None:
     leftovers.end(leftover_id)
+
+
+@app.task(name=dispatch.WATCH_RUNS)
+def watch_runs() -> None:
+    watching.watch_runs()
 
 
 @app.task(name=SWEEP)

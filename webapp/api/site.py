@@ -27,6 +27,7 @@ from . import (
     leftovers,
     node_actions,
     nodes,
+    notices,
     preflights,
     problems,
     queue,
@@ -73,7 +74,7 @@ api = Api(
 problems.register(api)
 PARTS = (
     runs, run_actions, checkpoints, export_actions, exports, deliveries, trials, datasets,
-    catalogue, nodes, node_actions, identities, preflights, leftovers, queue, health,
+    catalogue, nodes, node_actions, identities, preflights, leftovers, queue, notices, health,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

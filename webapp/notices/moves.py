@@ -1,0 +1,22 @@
+"""What a run's end means for its notices; in the transaction that moves it, whose lock on the run comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models.signals import post_save
+
+from webapp.runs.models import Transition
+from webapp.runs.states import ENDED
+
+from .models import Notice
+
+
+def moved(sender: type[Transition], instance: Transition, created: bool, raw: bool = False, **_: Any) -> None:
+    """What was open is over with its run, whatever became of it."""
+    if created and not raw and instance.new in ENDED:
+        Notice.objects.open().filter(run=instance.run_id).update(ended_at=instance.at, with_run=True)
+
+
+def register() -> None:
+    post_save.connect(moved, sender=Transition, dispatch_uid="notices.moved")

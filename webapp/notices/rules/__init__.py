@@ -1,0 +1,1 @@
+"""PURE: readings in, verdicts out. Nothing here touches a row or a clock."""

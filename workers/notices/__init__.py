@@ -1,0 +1,1 @@
+"""The watch on runs, and what is sent of it."""
