@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from typing import Any
 
 from training.spec.schedule import learning_rates
@@ -22,20 +23,23 @@ PLANNED = "planned/learning_rate"
 Pair = list[Any]  # [x, value as JSON carries it]
 
 
-def picture(run: Run, count: int) -> dict[str, Any]:
-    """Return {"cursor", "series": {name: {"axis", "points": [[x, value]...], "tail": [...]}}}.
+def picture(run: Run, count: int, names: Collection[str] = ()) -> dict[str, Any]:
+    """Return {"cursor", "series": {name: {"axis", "points": [[x, value]...], "tail": [...]}}} of the series named.
+
+    Where none is named, of all over steps and of memory: what a page draws first.
 
     The cursor is read first, so every point past it is in a later batch; a point may be in both.
     """
     run.refresh_from_db(fields=["journal"])
     newest = run.attempt
     rows: dict[str, list[Series]] = {}
-    for row in Series.objects.filter(attempt__run=run).order_by("name", "attempt__number"):
-        if row.axis == "step" or MEMORY.fullmatch(row.name):
+    found = Series.objects.filter(attempt__run=run).order_by("name", "attempt__number")
+    for row in found.filter(name__in=names) if names else found:
+        if names or row.axis == "step" or MEMORY.fullmatch(row.name):
             rows.setdefault(row.name, []).append(row)
     tails = Tails()
-    drawn = {name: _curve(run, newest, found, count, tails) for name, found in rows.items()}
-    curves = {PLANNED: _planned(run)} | drawn
+    drawn = {name: _curve(run, newest, those, count, tails) for name, those in rows.items()}
+    curves = ({} if names and PLANNED not in names else {PLANNED: _planned(run)}) | drawn
     return {"cursor": run.journal, "series": {name: curve for name, curve in curves.items() if curve["points"]}}
 
 

@@ -30,7 +30,7 @@ async function loadPicture() {
   }
 }
 
-const charts = new Charts(loadPicture);
+const charts = new Charts();
 
 // ---- figures and parts
 

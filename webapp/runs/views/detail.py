@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from .. import series
 from ..models import Placement, Run
 from ..page import PARTS
 from .find import get_run
@@ -26,6 +27,10 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         "socket": f"/ws/runs/{found.pk}/",
         "poll": reverse("runs:live", args=[found.pk]),
         "series": reverse("runs:series", args=[found.pk]),
+        "marks": reverse("runs:marks", args=[found.pk]),
+        "csv": reverse("runs:csv", args=[found.pk]),
+        "name": found.name,
+        "known": [name for name, _ in series.names(found)],
         "names": {str(p.rank): p.node.name for p in _placements(found)},
         "part": reverse("runs:part", args=[found.pk, "NAME"]),
     }

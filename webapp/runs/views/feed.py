@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, JsonResponse
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -10,6 +13,8 @@ from webapp.keys import key_of
 
 from ..charts import MAX_POINTS, picture
 from ..live import batch
+from ..marks import marks as marks_of
+from ..numbers import pieces
 from .find import get_run
 
 
@@ -29,4 +34,21 @@ def series(request: HttpRequest, run_id: int) -> JsonResponse:
     points = key_of(request.GET.get("points", "1500"))
     if points is None or not 10 <= points <= MAX_POINTS:
         return JsonResponse({"error": f"points: give a number from 10 to {MAX_POINTS}"}, status=400)
-    return JsonResponse(picture(get_run(run_id), points))
+    return JsonResponse(picture(get_run(run_id), points, request.GET.getlist("name")))
+
+
+@never_cache
+@require_GET
+def marks(request: HttpRequest, run_id: int) -> JsonResponse:
+    return JsonResponse({"marks": marks_of(get_run(run_id))})
+
+
+@never_cache
+@require_GET
+async def csv(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
+    """Send the points of the series called `name` (repeated), of all where none is: as they are, not thinned."""
+    run = await sync_to_async(get_run)(run_id)
+    answer = StreamingHttpResponse(pieces(run, request.GET.getlist("name")), content_type="text/csv; charset=utf-8")
+    name = f"{slugify(run.name)[:60] or 'run'}-{run.pk}.csv"
+    answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    return answer

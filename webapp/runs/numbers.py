@@ -1,0 +1,38 @@
+"""The numbers of a chart as a file: every point of its series, of all attempts, in CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+from asgiref.sync import sync_to_async
+
+from . import series
+from .models import Run, Series
+
+HEADER = ("series", "attempt", "axis", "x", "value")
+LINES = 5000  # in one piece of the answer
+ALL = 1 << 62  # points
+
+
+async def pieces(run: Run, names: Sequence[str]) -> AsyncIterator[str]:
+    """Yield the file: a line a point, by series, attempt and x; of all series where none is named.
+
+    `x`: the optimizer step, or seconds since the epoch where `axis` is time. A value that is not finite is NaN,
+    Infinity or -Infinity. What a later attempt went on without is in it too: `attempt` tells.
+    """
+    yield _text([HEADER])
+    rows = Series.objects.filter(attempt__run=run).select_related("attempt").order_by("name", "attempt__number")
+    async for row in rows.filter(name__in=names) if names else rows:
+        found = await sync_to_async(series.read_beyond)(row, points=ALL)
+        head = (row.name, row.attempt.number, row.axis)
+        for first in range(0, len(found.steps), LINES):
+            some = slice(first, first + LINES)
+            yield _text((*head, x, value) for x, value in zip(found.steps[some], found.values[some], strict=True))
+
+
+def _text(rows: Iterable[tuple[object, ...]]) -> str:
+    made = io.StringIO()
+    csv.writer(made, lineterminator="\n").writerows(rows)
+    return made.getvalue()

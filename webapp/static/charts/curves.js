@@ -1,0 +1,60 @@
+// All curves of a page: each as a whole, and of the part that is looked at once more at its own zoom.
+import { Curve } from "../series.js";
+
+export class Curves {
+  /** `known`: every series the run has. */
+  constructor(known) {
+    this.whole = new Map();
+    this.parts = { step: new Map(), time: new Map() };
+    this.known = new Set(known);
+  }
+
+  /** The curve as it is to be drawn now. */
+  get(name, axis) { return this.parts[axis].get(name) ?? this.whole.get(name); }
+
+  replace(series) {
+    this.whole.clear();
+    for (const [name, { points, tail }] of Object.entries(series)) this.keep(name, new Curve(points, tail, true));
+    this.forget("step");
+    this.forget("time");
+  }
+
+  keep(name, curve) {
+    this.whole.set(name, curve);
+    this.known.add(name);
+  }
+
+  /** Take a part of an axis, or the whole of series that were not in the first picture. */
+  put(axis, span, curves) {
+    for (const [name, curve] of curves) {
+      if (span) { this.parts[axis].set(name, curve); continue; }
+      for (const [x, value] of this.whole.get(name)?.pairs() ?? []) if (!(x <= curve.lastX)) curve.put(x, value); // came meanwhile
+      this.keep(name, curve);
+    }
+  }
+
+  /** Another part is looked at: what was read of the last one says nothing. */
+  forget(axis) { this.parts[axis].clear(); }
+
+  /** Add points as they come, of the names that a chart needs; `spans` says what is looked at of each axis. Returns the names. */
+  add(points, spans, needed) {
+    for (const [name, pairs] of Object.entries(points)) {
+      if (!this.known.has(name)) this.known.add(name);
+      else if (!needed.has(name)) continue; // clocks, error counts: no chart draws them
+      if (!this.whole.has(name)) this.keep(name, new Curve());
+      const whole = this.whole.get(name);
+      for (const [x, value] of pairs) whole.put(x, value);
+      for (const axis of ["step", "time"]) {
+        const part = this.parts[axis].get(name);
+        for (const [x, value] of part ? pairs : []) if (x <= spans[axis]?.[1]) part.put(x, value);
+      }
+    }
+    return Object.keys(points);
+  }
+
+  /** [first, last] x of an axis, over the curves called `names`; null where there is no point. */
+  extent(names) {
+    const found = names.map((name) => this.whole.get(name)?.xs ?? []).filter((xs) => xs.length);
+    return found.length ? [Math.min(...found.map((xs) => xs[0])), Math.max(...found.map((xs) => xs.at(-1)))] : null;
+  }
+}

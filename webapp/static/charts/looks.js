@@ -1,0 +1,12 @@
+// Colours and dashes of curves: curves differ in more than colour.
+
+export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const PALETTE = ["--sb-line", "--sb-line-2", "--tblr-green", "--tblr-orange", "--tblr-purple", "--tblr-cyan", "--tblr-lime", "--tblr-yellow"];
+const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [1, 4], [10, 2, 2, 2, 2, 2], [4, 6]];
+const GOLDEN = 137.508; // degrees: the angle by which neighbours in any number of colours differ most
+
+/** The colour of the nth curve, or node; beyond the palette a turn of the colour circle each. */
+export const colour = (nth) => nth < PALETTE.length ? css(PALETTE[nth]) : `hsl(${(nth * GOLDEN) % 360} 55% 50%)`;
+
+export const dash = (nth) => DASHES[nth % DASHES.length];
