@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.runs import actions, folding, lifecycle, series
-from webapp.runs.models import Attempt, Chunk, Point, Run, Series
+from webapp.runs import actions, levels, lifecycle, series
+from webapp.runs.models import Attempt, Run, Series
+from webapp.runs.packing import Column
 from webapp.runs.states import RunState
-from webapp.runs.thinning import PER_BUCKET, thin
+from webapp.runs.thinning import FEW_ODD, PER_BUCKET, cut, joined, picked
 
 from .conftest import Caller, Feed, World, checkpoint, metrics, refused, strictly
 
@@ -115,19 +117,21 @@ def test_late_points_are_sorted_in_and_one_step_is_one_point(world: World, feed:
 
 
 @pytest.fixture
-def long_series(world: World) -> tuple[Run, list[Point]]:
+def long_series(world: World) -> tuple[Run, Column]:
     run, chance = world.run(), random.Random(3)
     held = Series.objects.create(attempt=actions.launch(run, "ada"), name="loss", axis="step")
-    points = [Point.of(held, float(i), chance.gauss(0, 1)) for i in range(20_000)]
+    values = [chance.gauss(0, 1) for _ in range(20_000)]
     for i in (7, 7_000, 7_001, 19_998):
-        points[i] = Point.of(held, float(i), math.nan if i % 2 else math.inf)
-    points[12_345] = Point.of(held, 12_345.0, 1e9)
-    Point.objects.bulk_create(points, batch_size=2000)
-    return run, points
+        values[i] = math.nan if i % 2 else math.inf
+    values[12_345] = 1e9
+    column = Column.of(enumerate(values))
+    for first in range(0, 20_000, 50):
+        levels.add({held.pk: cut(column, first, first + 50)})
+    return run, column
 
 
-def test_thinned_it_keeps_extremes_ends_and_all_that_is_not_finite(long_series: tuple[Run, list[Point]]) -> None:
-    run, points = long_series
+def test_thinned_it_keeps_extremes_ends_and_all_that_is_not_finite(long_series: tuple[Run, Column]) -> None:
+    run, column = long_series
     found = series.read(run, "loss", points=400)
     assert found is not None
     shown = dict(zip(found.steps, found.values, strict=True))
@@ -137,36 +141,64 @@ def test_thinned_it_keeps_extremes_ends_and_all_that_is_not_finite(long_series: 
     assert shown[12_345] == 1e9
     assert [step for step, value in shown.items() if isinstance(value, str)] == [7, 7_000, 7_001, 19_998]
     values = [v for v in shown.values() if not isinstance(v, str)]
-    assert {min(values), max(values)} == {min(p.value for p in points if not p.odd), 1e9}
+    assert {min(values), max(values)} == {column.values[np.isfinite(column.values)].min(), 1e9}
 
 
-@given(
-    values=st.lists(st.floats(-9, 9) | st.sampled_from(["NaN", "Infinity"]), min_size=1, max_size=60),
-    width=st.floats(0.1, 70),
-)
-def test_of_each_bucket_the_first_least_greatest_last_and_all_odd_stay(values: list[float | str], width: float) -> None:
-    rows = [(float(i), None, v) if isinstance(v, str) else (float(i), v, "") for i, v in enumerate(values)]
-    found = list(thin(rows, 0.0, width))
-    assert found == sorted(set(found), key=lambda row: row[0])
-    assert set(found) <= set(rows)
-    for bucket in {int(x / width) for x, _, _ in rows}:
-        inside = [row for row in rows if int(row[0] / width) == bucket]
-        shown = [row for row in found if int(row[0] / width) == bucket]
-        finite = [row[1] for row in inside if row[1] is not None]
-        assert (shown[0], shown[-1]) == (inside[0], inside[-1])
-        assert [row for row in shown if row[2]] == [row for row in inside if row[2]]
-        assert len([row for row in shown if not row[2]]) <= PER_BUCKET
-        if finite:
-            drawn = [row[1] for row in shown if row[1] is not None]
-            assert (min(drawn), max(drawn)) == (min(finite), max(finite))
+@pytest.mark.parametrize(("low", "high"), [(0.0, 19_999.0), (3000.5, 3090.5), (6999.0, 7001.0), (500.0, 15_000.0)])
+def test_a_window_shows_what_is_in_it(long_series: tuple[Run, Column], low: float, high: float) -> None:
+    run, column = long_series
+    found = series.read(run, "loss", 40, low, high)
+    assert found is not None
+    shown = {x: v for x, v in zip(found.steps, found.values, strict=True) if low <= x <= high}
+    inside = {x: v for x, v in zip(*column, strict=True) if low <= x <= high}
+    assert all(isinstance(v, str) or v == inside[x] for x, v in shown.items())
+    assert [x for x, v in shown.items() if isinstance(v, str)] == [x for x, v in inside.items() if not math.isfinite(v)]
+    if finite := [v for v in inside.values() if math.isfinite(v)]:
+        drawn = [v for v in shown.values() if not isinstance(v, str)]
+        assert (min(drawn), max(drawn)) == (min(finite), max(finite))
+    assert len(shown) <= 44 or shown.keys() == inside.keys()
+
+
+@pytest.mark.parametrize(("low", "high"), [(100.5, 200.5), (-5.0, 0.5), (959.0, 960.0), (19_998.5, 1e12), (41.2, 41.8)])
+def test_a_window_s_lines_reach_its_edges(long_series: tuple[Run, Column], low: float, high: float) -> None:
+    found = series.read(long_series[0], "loss", 1500, low, high)
+    assert found is not None
+    first, last = max(0, math.ceil(low) - 1), min(19_999, math.floor(high) + 1)
+    assert found.steps == list(range(first, last + 1))
+
+
+VALUES = st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, math.nan, math.inf, -math.inf])
+
+
+@given(st.lists(st.lists(VALUES, min_size=1, max_size=6), min_size=1, max_size=5), st.booleans())
+def test_of_each_bucket_the_ends_and_extremes_and_what_is_odd_stay(buckets: list[list[float]], few: bool) -> None:
+    column = Column.of(enumerate(value for bucket in buckets for value in bucket))
+    starts = np.cumsum([0, *map(len, buckets[:-1])])
+    found = picked(column, starts, FEW_ODD if few else 0)
+    assert (np.diff(found.xs) > 0).all()
+    assert all(repr(column.values[int(x)]) == repr(value) for x, value in zip(*found, strict=True))
+    for first, bucket in zip(starts, buckets, strict=True):
+        shown = {int(x) - first for x in found.xs if first <= x < first + len(bucket)}
+        finite = [i for i, value in enumerate(bucket) if math.isfinite(value)]
+        odd = [i for i, value in enumerate(bucket) if not math.isfinite(value)]
+        extremes = {min(finite, key=bucket.__getitem__), max(finite, key=bucket.__getitem__)} if finite else set()
+        assert shown == {0, len(bucket) - 1} | extremes | {*(odd if few else odd[:1] + odd[-1:])}
+        assert len(shown - set(odd)) <= PER_BUCKET
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 2.0])), max_size=6), max_size=5))
+def test_of_one_x_the_later_one_stays(parts: list[list[tuple[int, float]]]) -> None:
+    columns = [Column.of(sorted(dict(part).items())) for part in parts]
+    wanted = {x: value for part in parts for x, value in dict(part).items()}
+    found = joined(columns)
+    assert list(zip(found.xs.tolist(), found.values.tolist(), strict=True)) == sorted(wanted.items())
 
 
 def test_a_constant_series_is_thinned_too(world: World) -> None:
     run = world.run()
     held = Series.objects.create(attempt=actions.launch(run, "ada"), name="node0/ram_total", axis="time")
     for first in range(0, 5000, 100):
-        points = {1.7e9 + i: 8.0 for i in range(first, first + 100)}
-        Chunk.objects.create(series=held, **folding.chunk_of(points))
+        levels.add({held.pk: Column.of((1.7e9 + i, 8.0) for i in range(first, first + 100))})
     found = series.read(run, "node0/ram_total", points=100)
     assert found is not None
     assert 2 <= len(found.steps) <= 104
@@ -176,7 +208,7 @@ def test_a_constant_series_is_thinned_too(world: World) -> None:
 def test_a_series_of_nothing_finite_is_whole(world: World) -> None:
     run = world.run()
     held = Series.objects.create(attempt=actions.launch(run, "ada"), name="loss", axis="step")
-    Point.objects.bulk_create([Point.of(held, float(i), math.nan) for i in range(30)])
+    levels.add({held.pk: Column.of((i, math.nan) for i in range(30))})
     found = series.read(run, "loss", points=4)
     assert found is not None
     assert found.values == ["NaN"] * 30

@@ -17,6 +17,7 @@ def test_it_works(world: World) -> None:
     feed.metrics(2.5, math.nan)
     feed.write("log@1", ("log", None, {"text": "\x1b[1mhello\x1b[0m\n"}))
     found = batch(feed.run.pk, before)
+    assert found["points"].pop("at") == [[1.0, 1700000001.0], [2.0, 1700000002.0]]
     assert found["points"] == {"loss": [[1.0, 2.5], [2.0, "NaN"]]}
     assert found["log"] == [{"number": before + 3, "attempt": 1, "node": 1, "text": "hello"}]
     assert (found["cursor"], found["more"], found["step"]) == (before + 3, False, 2)

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from training.spec.events import Event as Line
 from webapp.datasets.models import Dataset, Version
 from webapp.fleet.models import Cluster, Identity, Node
-from webapp.runs import actions, digest, journal
-from webapp.runs.models import Attempt, Checkpoint, Event, Export, ModelSource, Placement, Point, Run, Series, Stream
+from webapp.runs import actions, digest, journal, series
+from webapp.runs.models import Attempt, Checkpoint, Event, Export, ModelSource, Placement, Run, Series, Stream
 
 pytestmark = pytest.mark.django_db
 
@@ -113,7 +113,7 @@ def test_a_line_that_breaks_its_promise_is_stored_flagged_and_means_nothing(
     assert not Checkpoint.objects.exists()
     assert Placement.objects.get().exit is None
     assert Run.objects.get().step == 1
-    assert [s.name for s in Series.objects.all()] == ["loss"]
+    assert {s.name for s in Series.objects.all()} == {"loss", "at"}
 
 
 def exporting(attempt: Attempt) -> Export:
@@ -164,8 +164,15 @@ def test_a_job_s_lines_are_its_own(attempt: Attempt) -> None:
 def test_numbers_become_points_the_odd_ones_too(attempt: Attempt) -> None:
     data = {"loss": math.nan, "grad_norm": math.inf, "text": "x", "flag": True, "huge": 10**400, "lr": 1}
     put(attempt, line(1, "metrics", 1, **data), line(2, "evaluation", 1, loss=0.5))
-    shown = {(p.series.name, p.x): p.shown for p in Point.objects.select_related("series")}
-    assert shown == {("loss", 1.0): "NaN", ("grad_norm", 1.0): "Infinity", ("lr", 1.0): 1.0, ("eval/loss", 1.0): 0.5}
+    shown = {
+        name: [found.values, found.steps]
+        for name, _ in series.names(attempt.run)
+        if (found := series.read(attempt.run, name))
+    }
+    found = {"loss": ["NaN"], "grad_norm": ["Infinity"], "lr": [1.0], "eval/loss": [0.5], "at": [1700000001.0]}
+    assert shown == {name: [values, [1]] for name, values in found.items()}
+    last = {s.name: (s.last_x, s.last) for s in Series.objects.all()}
+    assert last == {name: (1.0, values[0]) for name, values in found.items()}
 
 
 def test_a_sample_is_drawn_per_node_and_gpu(attempt: Attempt) -> None:
@@ -201,7 +208,9 @@ def test_late_lines_of_an_old_attempt_leave_the_progress_alone(attempt: Attempt)
 def test_a_step_that_comes_twice_keeps_its_last_value(attempt: Attempt) -> None:
     put(attempt, line(1, "metrics", 1, loss=1.0))
     put(attempt, line(2, "metrics", 1, loss=2.0))
-    assert [p.value for p in Point.objects.all()] == [2.0]
+    found = series.read(attempt.run, "loss")
+    assert found is not None
+    assert (found.values, Series.objects.get(name="loss").last) == ([2.0], 2.0)
 
 
 def test_a_checkpoint_counts_when_every_node_has_written(attempt: Attempt) -> None:

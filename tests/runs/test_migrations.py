@@ -30,6 +30,7 @@ def test_rows_are_whole_forwards_and_backwards(attempt: Attempt) -> None:  # noq
     for source, job in (("train@0", {}), (f"export@{export.pk}", {"job_kind": "export", "job_id": export.pk})):
         Stream.objects.create(attempt=attempt, source=source, node=node, path="/x", **job)
     fold(fill(attempt, 2 * BLOCK + 5))
+    fold(Stream.objects.get(source="train@0"))
     before, sketch = seen(attempt.run), Sketch.objects.values().get()
     now = MigrationExecutor(connection).loader.graph.leaf_nodes()
     try:
@@ -37,11 +38,14 @@ def test_rows_are_whole_forwards_and_backwards(attempt: Attempt) -> None:  # noq
         rows = old.get_model("runs", "Stream").objects.exclude(source="node@0")
         assert {row.source: row.export_id for row in rows} == {"train@0": None, f"export@{export.pk}": export.pk}
         assert old.get_model("runs", "Event").objects.filter(kind="sample").count() == 2 * BLOCK + 5
+        losses = old.get_model("runs", "Point").objects.filter(series__name="loss").order_by("x")
+        assert list(losses.values_list("value", "odd"))[7:10] == [(1 / 8, ""), (None, "NaN"), (1 / 10, "")]
+        assert losses.count() == old.get_model("runs", "Event").objects.filter(kind="metrics").count() == 2 * BLOCK + 10
         points = old.get_model("runs", "Point").objects.filter(series__name="node0/gpu0/load")
         assert (points.count(), points.filter(odd="NaN").count()) == (2 * BLOCK + 3, 1)
     finally:
         migrate(now)
-    assert SampleBlock.objects.count() == 1
+    assert SampleBlock.objects.count() == 2
     assert seen(attempt.run) == before
     assert Sketch.objects.values().get() == sketch
     kept = {row.source: (row.job_kind, row.job_id) for row in Stream.objects.exclude(source="node@0")}

@@ -98,9 +98,9 @@ def test_that_the_newest_goes_while_an_older_one_is_left_is_said(stopped: Feed) 
 def test_the_pages_cost_the_same_for_many(page: Client, stopped: Feed, django_assert_max_num_queries: Any) -> None:
     for step in range(6, 12):
         stopped.checkpoint(step)
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(26):
         page.get(f"/runs/{stopped.run.pk}/checkpoints/")
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(26):
         page.get("/checkpoints/")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.workers.world import Following, World, exits, stored_equals_written
 from webapp.fleet.models import Claim
-from webapp.runs import actions
-from webapp.runs.models import Checkpoint, Event, Point
+from webapp.runs import actions, series
+from webapp.runs.models import Checkpoint, Event
 
 
 def test_a_run_succeeds_and_every_line_is_stored(world: World, following: Following) -> None:
@@ -18,8 +18,9 @@ def test_a_run_succeeds_and_every_line_is_stored(world: World, following: Follow
     stored_equals_written(run)
     assert not Claim.objects.exists()
     assert [c.step for c in Checkpoint.objects.filter(completed_at__isnull=False)] == [2, 4]
-    losses = Point.objects.filter(series__name="loss").order_by("x").values_list("value", flat=True)
-    assert list(losses) == [1.0, 1 / 2, 1 / 3, 1 / 4]
+    losses = series.read(run, "loss")
+    assert losses is not None
+    assert (losses.steps, losses.values) == ([1, 2, 3, 4], [1.0, 1 / 2, 1 / 3, 1 / 4])
     log = Event.objects.filter(attempt=run.attempt, source="log@1").values_list("data", flat=True)
     assert {"text": "rank 1 at work"} in log
     assert {"text": "30%"} in log

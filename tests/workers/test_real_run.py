@@ -8,14 +8,15 @@ import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.workers.world import Following, World, stored_equals_written
 from training.samples import data, model
 from webapp.fleet.models import Node
-from webapp.runs import actions, expected
-from webapp.runs.models import Export, Point, Run
+from webapp.runs import actions, expected, series
+from webapp.runs.models import Export, Run
 from workers import advance
 from workers.nodejob import advance as nodejob
 
@@ -36,9 +37,10 @@ def real(world: World) -> World:
     return world
 
 
-def losses(run: Run) -> dict[float, float | None]:
-    rows = Point.objects.filter(series__attempt__run=run, series__name="loss").order_by("series__attempt", "x")
-    return dict(rows.values_list("x", "value"))
+def losses(run: Run) -> dict[float, Any]:
+    found = series.read(run, "loss")
+    assert found is not None
+    return dict(zip(found.steps, found.values, strict=True))
 
 
 def test_stop_resume_and_export_for_real(real: World, following: Following, monkeypatch: pytest.MonkeyPatch) -> None:

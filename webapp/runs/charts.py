@@ -8,64 +8,73 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from training.spec.schedule import learning_rates
 
 from . import series
 from .models import Attempt, Run, Series
-from .samples import Tails
+from .readings import AT
+from .windows import Wanted, Window
 
 MAX_POINTS = 10_000
 MEMORY = re.compile(r"node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total)")  # of what is over time, all that is drawn
 PLANNED = "planned/learning_rate"
-Pair = list[Any]  # [x, value as JSON carries it]
+Rows = dict[str, list[Series]]
 
 
-def picture(run: Run, count: int, names: Collection[str] = ()) -> dict[str, Any]:
-    """Return {"cursor", "series": {name: {"axis", "points": [[x, value]...], "tail": [...]}}} of the series named.
+def picture(run: Run, window: Window, names: Collection[str] = ()) -> dict[str, Any]:
+    """Return {"cursor", "series": {name: {"axis", "points": [[x, value]...], "tail": [[x, value]...]}}}.
 
-    Where none is named, of all over steps and of memory: what a page draws first.
-
-    The cursor is read first, so every point past it is in a later batch; a point may be in both.
+    `names`: of which series; none: all that a run page draws. A value that is not finite is its name. The cursor is
+    read first, so every point past it is in a later batch; a point may be in both.
     """
     run.refresh_from_db(fields=["journal"])
-    newest = run.attempt
-    rows: dict[str, list[Series]] = {}
-    found = Series.objects.filter(attempt__run=run).order_by("name", "attempt__number")
-    for row in found.filter(name__in=names) if names else found:
-        if names or row.axis == "step" or MEMORY.fullmatch(row.name):
-            rows.setdefault(row.name, []).append(row)
-    tails = Tails()
-    drawn = {name: _curve(run, newest, those, count, tails) for name, those in rows.items()}
-    curves = ({} if names and PLANNED not in names else {PLANNED: _planned(run)}) | drawn
-    return {"cursor": run.journal, "series": {name: curve for name, curve in curves.items() if curve["points"]}}
+    rows = _rows(run, (lambda row: row.name in names) if names else _drawn)
+    lineage, newest = series.lineage(run), run.attempt
+    curves = [curve for found in rows.values() for curve in _curves(found, lineage, newest)]
+    pairs = [_pairs(reading) for reading in series.read_all(curves, window)]
+    found = {
+        name: {"axis": rows[name][0].axis, "points": points, "tail": tail}
+        for name, points, tail in zip(rows, pairs[::2], pairs[1::2], strict=True)
+        if points or tail
+    }
+    planned = _planned(run) if not names or PLANNED in names else {}
+    return {"cursor": run.journal, "series": planned | found}
+
+
+def _rows(run: Run, wanted: Callable[[Series], bool]) -> Rows:
+    found: Rows = {}
+    for row in Series.objects.filter(attempt__run=run).order_by("name", "attempt__number"):
+        if wanted(row):
+            found.setdefault(row.name, []).append(row)
+    return found
+
+
+def _drawn(row: Series) -> bool:
+    return row.name != AT if row.axis == "step" else bool(MEMORY.fullmatch(row.name))
+
+
+def _curves(
+    rows: list[Series], lineage: list[series.Span], newest: Attempt | None
+) -> tuple[series.Curve, series.Curve]:
+    """Return the curve of a series, and its tail."""
+    name, axis = rows[0].name, rows[0].axis
+    if axis == "time":
+        own = [Wanted.of(row) for row in rows[-1:] if newest is not None and row.attempt_id == newest.pk]
+        return series.Curve(name, axis, own), series.Curve(name, axis, [])
+    ends = {span.attempt: span.upto for span in lineage}
+    beyond = [Wanted.of(row, ends.get(row.attempt_id, -math.inf)) for row in rows]
+    tail = [part for part in beyond if part.after < math.inf]
+    return series.merged(rows, lineage), series.Curve(name, axis, tail)
+
+
+def _pairs(reading: series.Reading) -> list[list[Any]]:
+    return [list(pair) for pair in zip(reading.steps, reading.values, strict=True)]
 
 
 def _planned(run: Run) -> dict[str, Any]:
     """The learning rate that the recipe plans, over all steps to come; drawn behind the real one."""
-    points = learning_rates(run.parsed_recipe(), run.total_steps)
-    return {"axis": "step", "points": [list(point) for point in points], "tail": []}
-
-
-def _curve(run: Run, newest: Attempt | None, found: list[Series], count: int, tails: Tails) -> dict[str, Any]:
-    axis = found[0].axis
-    if axis == "time":
-        own = found[-1] if newest is not None and found[-1].attempt_id == newest.pk else None
-        return {
-            "axis": axis,
-            "points": _pairs(series.read_beyond(own, points=count, tails=tails)) if own else [],
-            "tail": [],
-        }
-    spans = {span.attempt: span for span in series.lineage(run)}
-    tail: list[Pair] = []
-    for row in found:
-        end = spans[row.attempt_id].upto if row.attempt_id in spans else -math.inf
-        tail += _pairs(series.read_beyond(row, end, count)) if end < math.inf else []
-    points = _pairs(series.read(run, found[0].name, count))
-    return {"axis": axis, "points": points, "tail": sorted(tail, key=lambda pair: pair[0])}
-
-
-def _pairs(reading: series.Reading | None) -> list[Pair]:
-    return [list(pair) for pair in zip(reading.steps, reading.values, strict=True)] if reading else []
+    points = [list(point) for point in learning_rates(run.parsed_recipe(), run.total_steps)]
+    return {PLANNED: {"axis": "step", "points": points, "tail": []}} if points else {}

@@ -1,4 +1,4 @@
-"""What new lines mean for rows: points, checkpoints, progress. Runs inside the journal's transaction."""
+"""What new lines mean for rows: series, checkpoints, progress. Runs inside the journal's transaction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from training.spec.faults import Reason
 from ..dispatch import advance_job, advance_run
 from . import jobkinds, sketches
 from .counts import INT, SMALL_INT, not_counts
-from .each import insert_each, update_each
-from .models import Attempt, Checkpoint, CheckpointPart, Event, Placement, Point, Run, Stream
+from .each import raise_each, update_each
+from .models import Attempt, Checkpoint, CheckpointPart, Event, Placement, Run, Series, Stream
+from .models.series import columns
 from .readings import PROBLEM, readings
 from .serieskeys import Key, is_known, series_ids
 
@@ -46,7 +47,7 @@ def take(digested: Iterable[tuple[Stream, Sequence[Event]]]) -> None:
                 reached[event.attempt_id] = stream, max(before, event.step)
             elif handler := HANDLERS.get(event.kind):
                 handler(stream, event)
-    _store_points(points)
+    _store_last(points)
     sketches.take(points)
     _progress({stream.attempt: step for stream, step in reached.values()})
 
@@ -63,18 +64,14 @@ def _progress(reached: dict[Attempt, int]) -> None:
     update_each(Run, ["step"], moved)
 
 
-def _store_points(found: Points) -> None:
-    """Store what is over steps; what is over time stays in its samples until they are folded (see folding)."""
+def _store_last(found: Points) -> None:
+    """Make the rows of series that are new, and move those over steps on; their points stay in lines (see folding)."""
     if not found:
         return
     ids = series_ids(found.keys())
-    points = [
-        (ids[key[:2]], x, *Point.columns(value))
-        for key, values in found.items()
-        if key.axis == "step"
-        for x, value in values.items()
-    ]
-    insert_each(Point, ("series_id", "x", "value", "odd"), points, unique=("series_id", "x"))
+    ends = [(ids[key[:2]], *max(points.items())) for key, points in found.items() if key.axis == "step"]
+    rows = [(pk, x, *columns(value)) for pk, x, value in ends]
+    raise_each(Series, "last_x", ("last_value", "last_odd"), rows)
 
 
 def _bad_started(event: Event) -> str:

@@ -31,6 +31,20 @@ def update_each(model: type[models.Model], columns: Sequence[str], rows: Rows) -
     return _ask(sql, named, rows)
 
 
+def raise_each(model: type[models.Model], ruling: str, columns: Sequence[str], rows: Rows) -> None:
+    """Set `ruling` and `columns` of each row, unless its `ruling` is past the new one: rows are (id, ruling, ...)."""
+    table, named = _quoted(model._meta.db_table), ["id", ruling, *columns]
+    held = f"{table}.{_quoted(ruling)}"
+    if connection.vendor == "sqlite":
+        set_to = ", ".join(f"{_quoted(name)} = %s" for name in named[1:])
+        sql = f"UPDATE {table} SET {set_to} WHERE id = %s AND ({held} IS NULL OR {held} <= %s)"  # noqa: S608
+        return _execute(sql, [(*row[1:], row[0], row[1]) for row in rows])
+    set_to = ", ".join(f"{_quoted(name)} = new.{_quoted(name)}" for name in named[1:])
+    past = f"({held} IS NULL OR {held} <= new.{_quoted(ruling)})"
+    sql = f"UPDATE {table} SET {set_to} FROM {_listing(model, named)} WHERE {table}.id = new.id AND {past}"  # noqa: S608
+    return _ask(sql, named, rows)
+
+
 def insert_each(model: type[models.Model], columns: Sequence[str], rows: Rows, *, unique: Sequence[str] = ()) -> None:
     """Insert `rows`; one that is there already, by its columns `unique`, gets the new values of the others.
 
@@ -81,4 +95,8 @@ def _ask(sql: str, columns: Sequence[str], rows: Rows) -> None:
     with connection.cursor() as cursor:
         for first in range(0, len(rows), AT_ONCE):
             named = [dict(zip(columns, row, strict=True)) for row in rows[first : first + AT_ONCE]]
-            cursor.execute(sql, [json.dumps(named, default=str)])
+            cursor.execute(sql, [json.dumps(named, default=_text)])
+
+
+def _text(value: Any) -> str:
+    return "\\x" + value.hex() if isinstance(value, bytes) else str(value)  # as PostgreSQL reads a bytea

@@ -1,7 +1,7 @@
-"""Samples are events until enough of them are there; then the older ones are folded into a block and its chunks.
+"""Samples and metrics are events until enough are there; then the older ones are folded into a block and into chunks.
 
-A run's newest samples of each node are always events, so whoever wants the last one, or those around an end, asks the
-events alone. `replayed` and `samples` read both.
+The newest of each writer are always events, so whoever wants the last one, or those around an end, asks the events
+alone. `replayed` and `samples` read both.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from django.db import transaction
 
 from training.spec.events import Kind
 
-from .models import Chunk, Event, Run, SampleBlock, Stream
-from .packing import MICRO, pack_points, pack_samples, unpack_samples
+from . import levels
+from .models import Event, Run, SampleBlock, Stream
+from .packing import MICRO, Column, pack_samples, unpack_samples
 from .readings import readings
 from .serieskeys import Key, series_ids
 
-BLOCK = 60  # samples: a minute of a node
+BLOCK = 60  # lines: of samples a minute
+AT_ONCE = 4 * BLOCK  # lines, of which a chunk may be made
+KINDS = (str(Kind.SAMPLE), str(Kind.METRICS), str(Kind.EVALUATION))
 START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -32,16 +35,18 @@ def is_due(stream: Stream, before: int) -> bool:
 
 @transaction.atomic
 def fold(stream: Stream) -> int:
-    """Fold all samples of `stream` but the newest, a block at a time; return how many blocks that gave."""
+    """Fold all such lines of `stream` but the newest, a block at a time; return how many blocks that gave."""
     Run.objects.select_for_update().get(pk=stream.attempt.run_id)
-    rows = Event.objects.filter(attempt=stream.attempt_id, source=stream.source, kind=Kind.SAMPLE).order_by("seq")
+    rows = Event.objects.filter(attempt=stream.attempt_id, source=stream.source, kind__in=KINDS).order_by("seq")
     events = list(rows[: max(0, rows.count() - BLOCK) // BLOCK * BLOCK])
     for at in range(0, len(events), BLOCK):
-        _fold(events[at : at + BLOCK])
+        _pack(events[at : at + BLOCK])
+    for at in range(0, len(events), AT_ONCE):
+        _add(stream.attempt_id, events[at : at + AT_ONCE])
     return len(events) // BLOCK
 
 
-def _fold(events: Sequence[Event]) -> None:
+def _pack(events: Sequence[Event]) -> None:
     numbers = [event.number for event in events]
     SampleBlock.objects.create(
         run_id=events[0].run_id,
@@ -52,41 +57,43 @@ def _fold(events: Sequence[Event]) -> None:
         count=len(events),
         body=pack_samples(packed(event) for event in events),
     )
-    columns = columns_of(events)
-    ids = series_ids({Key(events[0].attempt_id, name, "time") for name in columns})
-    Chunk.objects.bulk_create(
-        Chunk(series_id=ids[events[0].attempt_id, name], **chunk_of(points)) for name, points in columns.items()
-    )
     Event.objects.filter(pk__in=[event.pk for event in events]).delete()
 
 
-def columns_of(events: Iterable[Any]) -> dict[str, dict[float, float]]:
-    """Return {series: {x: value}} of these samples."""
-    found: dict[str, dict[float, float]] = defaultdict(dict)
+def _add(attempt: int, events: Sequence[Event]) -> None:
+    columns = columns_of(events)
+    ids = series_ids([Key(attempt, name, axis) for name, axis in columns])
+    levels.add({ids[attempt, name]: column for (name, _), column in columns.items()})
+
+
+def columns_of(events: Iterable[Any]) -> dict[tuple[str, str], Column]:
+    """Return the points of each series, by name and axis, in these lines: by rising x, of one x the later line's."""
+    found: dict[tuple[str, str], dict[float, float]] = defaultdict(dict)
     for event in events:
         for reading in readings(event):
-            found[reading.name[:100]][reading.x] = reading.value
-    return found
-
-
-def chunk_of(points: dict[float, float]) -> dict[str, Any]:
-    """Return the fields of the chunk that holds these points."""
-    pairs = sorted(points.items())
-    return {"first": pairs[0][0], "last": pairs[-1][0], "count": len(pairs), "body": pack_points(pairs)}
+            found[reading.name[:100], reading.axis][reading.x] = reading.value
+    return {of: Column.of(sorted(points.items())) for of, points in found.items()}
 
 
 def packed(event: Any) -> list[Any]:
-    """Return all that is a sample's own, as a block keeps it."""
-    return [event.number, event.seq, _ticks(event.at), _ticks(event.received_at), event.data]
+    """Return all that is a line's own, as a block keeps it; kind and step follow where it is no sample."""
+    same = [event.number, event.seq, _ticks(event.at), _ticks(event.received_at), event.data]
+    return same if event.kind == Kind.SAMPLE else [*same, event.kind, event.step]
 
 
 def unfolded(block: SampleBlock) -> list[Event]:
-    """Return a block's samples as the events they were, oldest first; they are no rows."""
-    same = {"run_id": block.run_id, "attempt_id": block.attempt_id, "source": block.source, "kind": str(Kind.SAMPLE)}
-    return [
-        Event(number=number, seq=seq, at=_time(at), received_at=_time(received), data=data, **same)
-        for number, seq, at, received, data in unpack_samples(bytes(block.body))
-    ]
+    """Return a block's lines as the events they were, oldest first; they are no rows."""
+    return [_unfolded(block, *row) for row in unpack_samples(bytes(block.body))]
+
+
+def _unfolded(
+    block: SampleBlock, number: int, seq: int, at: int, received: int, data: Any,
+    kind: str = str(Kind.SAMPLE), step: int | None = None,
+) -> Event:  # fmt: skip
+    return Event(
+        run_id=block.run_id, attempt_id=block.attempt_id, source=block.source, number=number, seq=seq,
+        kind=kind, at=_time(at), received_at=_time(received), step=step, data=data,
+    )  # fmt: skip
 
 
 def _ticks(time: datetime) -> int:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from asgiref.sync import sync_to_async
 
-from . import series
+from . import samples, series
 from .models import Run, Series
+from .packing import Column
 
 HEADER = ("series", "attempt", "axis", "x", "value")
-LINES = 5000  # in one piece of the answer
-ALL = 1 << 62  # points
 
 
 async def pieces(run: Run, names: Sequence[str]) -> AsyncIterator[str]:
@@ -25,11 +24,13 @@ async def pieces(run: Run, names: Sequence[str]) -> AsyncIterator[str]:
     yield _text([HEADER])
     rows = Series.objects.filter(attempt__run=run).select_related("attempt").order_by("name", "attempt__number")
     async for row in rows.filter(name__in=names) if names else rows:
-        found = await sync_to_async(series.read_beyond)(row, points=ALL)
-        head = (row.name, row.attempt.number, row.axis)
-        for first in range(0, len(found.steps), LINES):
-            some = slice(first, first + LINES)
-            yield _text((*head, x, value) for x, value in zip(found.steps[some], found.values[some], strict=True))
+        passages, head = samples.passages(row), (row.name, row.attempt.number, row.axis)
+        while (column := await sync_to_async(_next)(passages)) is not None:
+            yield _text((*head, x, value) for x, value in zip(column.xs.tolist(), series.shown(column), strict=True))
+
+
+def _next(passages: Iterator[Column]) -> Column | None:
+    return next(passages, None)
 
 
 def _text(rows: Iterable[tuple[object, ...]]) -> str:

@@ -1,50 +1,50 @@
-"""PURE: points and samples as bytes, many in one row.
+"""PURE: points and lines as bytes, many in one row.
 
 Points: x in microseconds as differences, which mostly repeat, then the values as IEEE doubles, NaN and infinities too;
-little-endian, deflated. Samples: a JSON list, deflated. x is exact to a microsecond up to the year 2255.
+little-endian, deflated. Lines: a JSON list, deflated. x is exact to a microsecond up to the year 2255.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import zlib
-from array import array
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 MICRO = 1_000_000
-WIDTH = 8  # bytes of a number
 FAST = 1
+Floats = NDArray[np.float64]
 
 
-def pack_points(points: Sequence[tuple[float, float]]) -> bytes:
-    """Return (x, value) pairs, in their order, as bytes."""
-    ticks = [round(x * MICRO) for x, _ in points]
-    steps = array("q", [b - a for a, b in pairwise([0, *ticks])])
-    return zlib.compress(_bytes(steps) + _bytes(array("d", [value for _, value in points])), FAST)
+class Column(NamedTuple):
+    """Points of a series: all x, and all values; as long as each other."""
+
+    xs: Floats
+    values: Floats
+
+    @classmethod
+    def of(cls, points: Iterable[tuple[float, float]]) -> Column:
+        """Return (x, value) pairs, in their order."""
+        pairs = np.array(list(points), dtype=np.float64).reshape(-1, 2)
+        return cls(pairs[:, 0], pairs[:, 1])
 
 
-def unpack_points(body: bytes) -> tuple[list[float], array[float]]:
-    """Return what pack_points took: all x, and all values."""
+def pack_points(points: Column | Iterable[tuple[float, float]]) -> bytes:
+    """Return a column, or (x, value) pairs, as bytes."""
+    column = points if isinstance(points, Column) else Column.of(points)
+    ticks = np.rint(column.xs * MICRO).astype("<i8")
+    return zlib.compress(np.diff(ticks, prepend=0).tobytes() + column.values.astype("<f8").tobytes(), FAST)
+
+
+def unpack_points(body: bytes) -> Column:
+    """Return what pack_points took."""
     raw = zlib.decompress(body)
-    half = len(raw) // 2
-    xs = [tick / MICRO for tick in accumulate(_numbers("q", raw[:half]))]
-    return xs, _numbers("d", raw[half:])
-
-
-def _bytes(numbers: array[Any]) -> bytes:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
-
-
-def _numbers(code: Any, raw: bytes) -> array[Any]:
-    found: array[Any] = array(code, raw)
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found
+    half = len(raw) // 16
+    ticks = np.frombuffer(raw, "<i8", half).cumsum()
+    return Column(ticks / MICRO, np.frombuffer(raw, "<f8", half, half * 8).astype(np.float64))
 
 
 def pack_samples(rows: Iterable[Sequence[Any]]) -> bytes:

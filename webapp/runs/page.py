@@ -12,7 +12,7 @@ from django.utils import timezone
 from training.spec.events import Kind
 from webapp.show import Bar
 
-from . import actions, jobkinds, journal
+from . import actions, jobkinds, journal, series
 from .actions.end import KIND as STOP_KIND
 from .actions.queue import KIND as QUEUE_KIND
 from .actions.queue import MOVABLE
@@ -22,7 +22,7 @@ from .facts import panel
 from .failure import failure
 from .files import launch_files
 from .gpu_words import gpu_note
-from .models import Attempt, Checkpoint, Event, Export, Placement, Point, Run, Series
+from .models import Attempt, Checkpoint, Event, Export, Placement, Run
 from .queue.waiting import waiting
 from .readings import PROBLEM
 from .shelf import acts as shelf_acts
@@ -35,10 +35,10 @@ Context = dict[str, Any]
 
 def header(run: Run) -> Context:
     attempt = run.attempt
-    first, last = losses(run)
+    first, last = series.ends(run, "loss")
     return {
-        "first_loss": first.shown if first else None,
-        "last_loss": last.shown if last else None,
+        "first_loss": first,
+        "last_loss": last,
         "left": time_left(run, attempt),
         "phase": _newest(attempt, Kind.PHASE),
         "warning": _warning(run, attempt),
@@ -62,17 +62,6 @@ def _restart(run: Run, attempt: Attempt | None) -> Context | None:
         "at": attempt.not_before,
         "why": failed.cause if failed else "",
     }
-
-
-def losses(run: Run) -> tuple[Point | None, Point | None]:
-    """Return the run's first loss, and the last one of its newest attempt that has any.
-
-    One attempt at a time: each is one look at an index, where sorting over all would read every point.
-    """
-    attempts = list(Series.objects.filter(attempt__run=run, name="loss").order_by("attempt__number"))
-    firsts = (series.points.order_by("x").first() for series in attempts)
-    lasts = (series.points.order_by("-x").first() for series in reversed(attempts))
-    return next(filter(None, firsts), None), next(filter(None, lasts), None)
 
 
 def time_left(run: Run, attempt: Attempt | None) -> timedelta | None:

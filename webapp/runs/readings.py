@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from training.spec.events import Kind, number
 
+AT = "at"  # series over steps: when each step's line was written, in seconds since the epoch
 PROBLEM = "problem"  # beside an event's data: why it means nothing
 
 
@@ -41,9 +42,12 @@ def readings(event: Told) -> Iterator[Reading]:
         return
     if event.kind in (Kind.METRICS, Kind.EVALUATION) and event.step is not None:
         prefix = "eval/" if event.kind == Kind.EVALUATION else ""
+        step = float(event.step)
         for key, raw in event.data.items():
-            if (value := _number(raw)) is not None:
-                yield Reading(f"{prefix}{key}", "step", float(event.step), value)
+            if (value := number_of(raw)) is not None and key != AT:
+                yield Reading(f"{prefix}{key}", "step", step, value)
+        if event.kind == Kind.METRICS:
+            yield Reading(AT, "step", step, event.at.timestamp())
     elif event.kind == Kind.SAMPLE and event.source.startswith("node@"):
         yield from _of_sample(f"node{event.source.partition('@')[2]}", event)
 
@@ -51,15 +55,16 @@ def readings(event: Told) -> Iterator[Reading]:
 def _of_sample(node: str, event: Told) -> Iterator[Reading]:
     at = event.at.timestamp()
     for key, raw in event.data.items():
-        if (value := _number(raw)) is not None:
+        if (value := number_of(raw)) is not None:
             yield Reading(f"{node}/{key}", "time", at, value)
     for gpu in event.data.get("gpus", []):
         for key, raw in gpu.items():
-            if key != "index" and (value := _number(raw)) is not None:
+            if key != "index" and (value := number_of(raw)) is not None:
                 yield Reading(f"{node}/gpu{gpu['index']}/{key}", "time", at, value)
 
 
-def _number(raw: object) -> float | None:
+def number_of(raw: object) -> float | None:
+    """Return the number that is drawn for `raw`; None where it is none."""
     try:
         return number(raw)
     except OverflowError:  # an integer of hundreds of digits

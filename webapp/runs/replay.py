@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from heapq import merge
+from operator import attrgetter
 
 from .folding import unfolded
-from .models import Event, SampleBlock
+from .models import Attempt, Event, SampleBlock
 
 AT_ONCE = 8  # blocks
+
+
+def written(attempt: Attempt, source: str, kinds: Collection[str]) -> Iterator[Event]:
+    """Yield the lines of these kinds of one file, in the order in which they were written."""
+    rows = list(Event.objects.filter(attempt=attempt, source=source, kind__in=kinds).order_by("seq"))
+    blocks = SampleBlock.objects.filter(attempt=attempt, source=source).order_by("last")
+    folded = (event for block in blocks.iterator(AT_ONCE) for event in unfolded(block) if event.kind in kinds)
+    last = 0
+    for event in merge(folded, rows, key=attrgetter("seq")):
+        if event.seq > last:  # what is folded in between is in both
+            yield event
+        last = event.seq
 
 
 def replayed(run_id: int, after: int, limit: int) -> list[Event]:

@@ -1,89 +1,122 @@
-"""Series over time: the chunks that samples were folded into, and those that are events yet."""
+"""Points of series: the chunks that lines were folded into, and those of lines that are events yet."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from training.spec.events import Kind, strict
 
+from . import windows
 from .folding import columns_of
-from .models import Chunk, Event, Series
-from .packing import unpack_points
-from .thinning import Row
+from .models import Attempt, Event, Series
+from .packing import Column
+from .thinning import EMPTY, cut, inside, joined
+from .windows import Wanted, Window
 
-Columns = dict[str, dict[float, float]]  # of each series {x: value}
-
-
-class Wanted(NamedTuple):
-    """A series, and the part of it that is asked for: after < x <= upto."""
-
-    series: int
-    attempt: int
-    name: str
-    after: float = -math.inf
-    upto: float = math.inf
+Point = tuple[float, float]
+ALL = 1 << 62  # points
 
 
 class Tails:
-    """The samples that are events yet, read once for each node of an attempt, however many series are asked for."""
+    """The lines that are events yet, read once for each writer in an attempt, however many series are asked for."""
 
     def __init__(self) -> None:
-        self._read: dict[tuple[int, str], Columns] = {}
+        self._read: dict[tuple[int, str], dict[tuple[str, str], Column]] = {}
 
-    def of(self, attempt: int, name: str) -> dict[float, float]:
-        """Return {x: value} of one series."""
-        return self.columns(attempt, f"node@{name.partition('/')[0].removeprefix('node')}").get(name, {})
+    def of(self, wanted: Wanted) -> Column:
+        """Return the points of one series, by rising x, in the part that is wanted."""
+        node = wanted.name.partition("/")[0].removeprefix("node")
+        columns = self._columns(wanted.attempt, f"node@{node}" if wanted.axis == "time" else "")
+        return _part(wanted, columns.get((wanted.name, wanted.axis), EMPTY))
 
-    def columns(self, attempt: int, source: str) -> Columns:
-        """Return those of all series of one node."""
+    def _columns(self, attempt: int, source: str) -> dict[tuple[str, str], Column]:
         if (found := self._read.get((attempt, source))) is None:
-            events = Event.objects.filter(attempt=attempt, source=source, kind=Kind.SAMPLE).order_by("seq")
-            found = self._read[attempt, source] = columns_of(events.iterator())
+            rows = Event.objects.filter(attempt=attempt)
+            if source:
+                rows = rows.filter(source=source, kind=Kind.SAMPLE).order_by("seq")
+            else:  # with the run, whose index has the kind
+                run = Attempt.objects.filter(pk=attempt).values("run")[:1]
+                rows = rows.filter(run=run, kind__in=[Kind.METRICS, Kind.EVALUATION]).order_by("number")
+            found = self._read[attempt, source] = columns_of(rows.iterator())
         return found
 
 
-def rows(wanted: Iterable[Wanted], tails: Tails | None = None) -> list[Row]:
-    """Return the points of these series by rising x; one x is one point, the later line's."""
-    tails, found = tails or Tails(), dict[float, float]()
-    for part in wanted:
-        tail = tails.of(part.attempt, part.name)  # before the chunks: what is folded in between is in both
-        found.update(_stored(part))
-        found.update((x, value) for x, value in tail.items() if part.after < x <= part.upto)
-    return [_row(x, found[x]) for x in sorted(found)]
+def columns(wanted: Sequence[Wanted], window: Window, tails: Tails | None = None) -> list[Column]:
+    """Return the points of each series by rising x; one x is one point, the later line's.
+
+    They are from the level that the window asks for, and some outside the window are among them.
+    """
+    tails = tails or Tails()
+    newer = [tails.of(part) for part in wanted]  # first: what is folded in between is in both
+    older = windows.stored(wanted, window)
+    return [
+        joined([*(_part(part, column) for column in older.get(part.series, ())), tail])
+        for part, tail in zip(wanted, newer, strict=True)
+    ]
 
 
-def _stored(part: Wanted) -> Iterator[tuple[float, float]]:
-    chunks = Chunk.objects.filter(series=part.series)
-    if part.after > -math.inf:
-        chunks = chunks.filter(last__gt=part.after)
-    if part.upto < math.inf:
-        chunks = chunks.filter(first__lte=part.upto)
-    for body, first, last in chunks.order_by("last", "pk").values_list("body", "first", "last"):
-        pairs = zip(*unpack_points(bytes(body)), strict=True)
-        whole = part.after < first and last <= part.upto
-        yield from pairs if whole else (pair for pair in pairs if part.after < pair[0] <= part.upto)
+def _part(part: Wanted, column: Column) -> Column:
+    if part.after == -math.inf and part.upto == math.inf:
+        return column
+    return cut(column, inside(column, -math.inf, part.after)[1], inside(column, -math.inf, part.upto)[1])
 
 
-def _row(x: float, value: float) -> Row:
-    return (x, value, "") if math.isfinite(value) else (x, None, str(strict(value)))
+def passages(row: Series) -> Iterator[Column]:
+    """Yield every point that is kept of a series, by rising x, some ten thousands at a time."""
+    tails, after = Tails(), -math.inf
+    for upto in (*windows.rests(row), math.inf):
+        yield columns([Wanted.of(row, after, upto)], Window(points=ALL), tails)[0]
+        after = upto
+
+
+def with_ends(column: Column, parts: Iterable[Wanted], window: Window) -> Column:
+    """Return the column with the points just outside the window, where none are in it."""
+    ends = list[Point | None]()
+    if window.low > -math.inf and not (column.xs < window.low).any():
+        below = [part._replace(upto=min(part.upto, math.nextafter(window.low, -math.inf))) for part in parts]
+        ends.append(max(filter(None, map(last_of, below)), default=None))
+    if window.high < math.inf and not (column.xs > window.high).any():
+        above = [part._replace(after=max(part.after, window.high)) for part in parts]
+        ends.append(min(filter(None, map(first_of, above)), default=None))
+    return joined([Column.of(end for end in ends if end), column]) if any(ends) else column
+
+
+def last_of(wanted: Wanted, tails: Tails | None = None) -> Point | None:
+    """Return the point at the greatest x; of those in lines that are no events yet only where no such is there."""
+    tail = (tails or Tails()).of(wanted)
+    if len(tail.xs):
+        return float(tail.xs[-1]), float(tail.values[-1])
+    return windows.newest(wanted)
+
+
+def first_of(wanted: Wanted) -> Point | None:
+    """Return the point at the least x."""
+    if found := windows.oldest(wanted):
+        return found
+    tail = Tails().of(wanted)
+    return (float(tail.xs[0]), float(tail.values[0])) if len(tail.xs) else None
 
 
 def last_values(attempt: int) -> dict[str, float | str]:
     """Return the last value of every series over time of an attempt."""
     tails, found = Tails(), dict[str, float | str]()
-    for pk, name in Series.objects.filter(attempt=attempt, axis="time").values_list("pk", "name"):
-        if (value := newest(Wanted(pk, attempt, name), tails)) is not None:
-            found[name] = value
+    for row in Series.objects.filter(attempt=attempt, axis="time"):
+        if (value := newest(Wanted.of(row), tails)) is not None:
+            found[row.name] = value
     return found
 
 
 def newest(wanted: Wanted, tails: Tails | None = None) -> float | str | None:
     """Return a series' value at its greatest x, as JSON can carry it; None where it has none."""
-    points = (tails or Tails()).of(wanted.attempt, wanted.name)
-    if not points:
-        last = Chunk.objects.filter(series=wanted.series).order_by("-last").first()
-        points = dict(zip(*unpack_points(bytes(last.body)), strict=True)) if last else {}
-    found: float | str | None = strict(points[max(points)]) if points else None
+    return _shown(last_of(wanted, tails))
+
+
+def oldest(wanted: Wanted) -> float | str | None:
+    """Return a series' value at its least x, as JSON can carry it; None where it has none."""
+    return _shown(first_of(wanted))
+
+
+def _shown(point: Point | None) -> float | str | None:
+    found: float | str | None = strict(point[1]) if point else None
     return found

@@ -8,19 +8,22 @@ time (memory, load) are facts of the hosts, whichever attempt was trained: all a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
-from django.db import connection
-from django.db.models import OuterRef, Subquery
+import numpy as np
+
+from training.spec.events import strict
 
 from . import samples
-from .models import Point, Run, Series
-from .samples import Tails, Wanted
-from .thinning import PER_BUCKET, Row, thin
+from .models import Run, Series
+from .packing import Column
+from .readings import AT
+from .samples import Tails
+from .thinning import joined
+from .windows import Wanted, Window
 
-FETCHED = 5000
+Shown = float | str  # a value that is not finite is its name
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Reading:
     name: str
     axis: str
     steps: list[float]
-    values: list[float | str]
+    values: list[Shown]
 
 
 @dataclass(frozen=True)
@@ -62,96 +65,85 @@ def names(run: Run) -> list[tuple[str, str]]:
     return sorted(set(Series.objects.filter(attempt__run=run).values_list("name", "axis")))
 
 
-def last_values(run: Run) -> dict[str, float | str | None]:
+def last_values(run: Run) -> dict[str, Shown | None]:
     """Return the last value of every series, in the merged view."""
-    found: dict[str, float | str | None] = {}
+    found: dict[str, Shown | None] = {}
     for attempt in run.attempts.order_by("number").values_list("pk", flat=True):
         found |= samples.last_values(attempt)
     return dict(sorted((last_metrics(run) | found).items()))
 
 
-def last_metrics(run: Run) -> dict[str, float | str | None]:
+def last_metrics(run: Run) -> dict[str, Shown | None]:
     """Return the last value of every metric over steps: loss, learning rate, `eval/...`."""
-    found: dict[str, float | str | None] = {}
+    found: dict[str, Shown | None] = {}
+    tails = Tails()
     for span in lineage(run):
-        points = Point.objects.filter(series=OuterRef("pk"), x__gt=_finite(span.after), x__lte=_finite(span.upto))
-        newest = points.order_by("-x")
-        rows = Series.objects.filter(attempt=span.attempt, axis="step").annotate(
-            x=Subquery(newest.values("x")[:1]),
-            value=Subquery(newest.values("value")[:1]),
-            odd=Subquery(newest.values("odd")[:1]),
-        )
-        for row in rows:
-            if row.x is not None:
-                found.setdefault(row.name, row.odd or row.value)
+        for row in Series.objects.filter(attempt=span.attempt, axis="step").exclude(name=AT):
+            if row.name not in found and (value := _last(row, span, tails)) is not None:
+                found[row.name] = value
     return dict(sorted(found.items()))
 
 
-def _finite(x: float) -> float:
-    """Databases disagree on infinity too."""
-    return max(-1e300, min(1e300, x))
+def _last(row: Series, span: Span, tails: Tails) -> Shown | None:
+    """Return the last value in the span: as the row has it, unless a later attempt went on from before that."""
+    if row.last_x is None or row.last_x <= span.after:
+        return None
+    if row.last_x <= span.upto:
+        return row.last
+    return samples.newest(Wanted.of(row, span.after, span.upto), tails)
 
 
-def read(run: Run, name: str, points: int = 1500) -> Reading | None:
-    """Return the series in at most about `points` points, and every one that is not finite; None: no such series.
+def ends(run: Run, name: str) -> tuple[Shown | None, Shown | None]:
+    """Return the run's first value of a metric, and the last one of its newest attempt that has any."""
+    rows = Series.objects.filter(attempt__run=run, name=name, last_x__isnull=False).order_by("attempt__number")
+    held = list(rows)
+    return (samples.oldest(Wanted.of(held[0])), held[-1].last) if held else (None, None)
+
+
+def read(run: Run, name: str, points: int = 1500, low: float = -math.inf, high: float = math.inf) -> Reading | None:
+    """Return the window low <= x <= high of a series in at most about `points` points; None: no such series.
 
     The axis is cut into points / 4 buckets; of each the first, least, greatest and last point stay, so a spike
-    of one step is seen at every zoom.
+    of one step is seen at every zoom; of those that are not finite see thinning. The points just outside come too.
     """
-    parts = list(Series.objects.filter(attempt__run=run, name=name).values_list("pk", "attempt_id", "axis"))
-    if not parts:
-        return None
-    axis = parts[0][2]
+    rows = list(Series.objects.filter(attempt__run=run, name=name).order_by("attempt"))
+    return read_all([merged(rows, lineage(run))], Window(low, high, points))[0] if rows else None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is read as one: some parts, of attempts, of one series."""
+
+    name: str
+    axis: str
+    parts: list[Wanted]
+
+
+def merged(rows: Sequence[Series], spans: Iterable[Span]) -> Curve:
+    """Return the merged view of a series, `rows` being those of its attempts."""
+    name, axis = rows[0].name, rows[0].axis
     if axis == "time":
-        rows = _thinned(samples.rows(Wanted(pk, attempt, name) for pk, attempt, _ in sorted(parts)), points)
-    else:
-        spans = {span.attempt: span for span in lineage(run)}
-        where = [(pk, spans[attempt]) for pk, attempt, _ in parts if attempt in spans]
-        rows = _rows(where, points) if where else []
-    steps = [int(x) if axis == "step" else x for x, _, _ in rows]
-    return Reading(name, axis, steps, _shown(rows))
+        return Curve(name, axis, [Wanted.of(row) for row in rows])
+    of = {span.attempt: span for span in spans}
+    held = [(row, of[row.attempt_id]) for row in rows if row.attempt_id in of]
+    return Curve(name, axis, [Wanted.of(row, span.after, span.upto) for row, span in held])
 
 
-def read_beyond(series: Series, after: float = -math.inf, points: int = 1500, tails: Tails | None = None) -> Reading:
-    """Return one attempt's own points past `after`, thinned alike: what it trained in vain, or its time series.
-
-    `tails`: of all series that are read for one picture.
-    """
-    if series.axis == "time":
-        rows = _thinned(samples.rows([Wanted(series.pk, series.attempt_id, series.name, after)], tails), points)
-    else:
-        rows = _rows([(series.pk, Span(series.attempt_id, after, math.inf))], points)
-    return Reading(series.name, series.axis, [x for x, _, _ in rows], _shown(rows))
+def read_all(curves: Sequence[Curve], window: Window) -> list[Reading]:
+    """Return the window of each curve, thinned; in a number of questions that grows with the attempts alone."""
+    columns = iter(samples.columns([part for curve in curves for part in curve.parts], window))
+    return [_reading(curve, joined([next(columns) for _ in curve.parts]), window) for curve in curves]
 
 
-def _thinned(rows: list[Row], points: int) -> list[Row]:
-    return rows if len(rows) <= points else list(thin(rows, rows[0][0], _width(rows[0][0], rows[-1][0], points)))
+def _reading(curve: Curve, column: Column, window: Window) -> Reading:
+    found = window.drawn(samples.with_ends(column, curve.parts, window))
+    steps = (found.xs.astype(np.int64) if curve.axis == "step" else found.xs).tolist()
+    return Reading(curve.name, curve.axis, steps, shown(found))
 
 
-def _width(low: float, high: float, points: int) -> float:
-    return (high - low) / max(1, points // PER_BUCKET) or 1.0
-
-
-def _shown(rows: list[Row]) -> list[float | str]:
-    return [odd or cast(float, value) for _, value, odd in rows]
-
-
-def _rows(where: list[tuple[int, Span]], points: int) -> list[Row]:
-    table = connection.ops.quote_name(Point._meta.db_table)
-    condition = " OR ".join("(series_id = %s AND x > %s AND x <= %s)" for _ in where)
-    params = [p for pk, span in where for p in (pk, _finite(span.after), _finite(span.upto))]
-    chosen = f"SELECT x, value, odd FROM {table} WHERE {condition}"  # noqa: S608  names of ours alone
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT COUNT(*), MIN(x), MAX(x) FROM ({chosen}) AS chosen", params)  # noqa: S608
-        count, low, high = cursor.fetchone()
-        if count <= points:
-            cursor.execute(f"{chosen} ORDER BY x", params)
-            return cursor.fetchall()
-    with connection.chunked_cursor() as cursor:  # rows come as they are read, also from PostgreSQL
-        cursor.execute(f"{chosen} ORDER BY x", params)
-        return list(thin(_stream(cursor), low, _width(low, high, points)))
-
-
-def _stream(cursor: Any) -> Iterator[Row]:
-    while rows := cursor.fetchmany(FETCHED):
-        yield from rows
+def shown(column: Column) -> list[Shown]:
+    """Return the values as JSON can carry them."""
+    values: list[Shown] = column.values.tolist()
+    for at in np.flatnonzero(~np.isfinite(column.values)):
+        values[at] = strict(values[at])
+    return values

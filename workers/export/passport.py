@@ -20,8 +20,9 @@ from training.spec.passport import (
     versions,
 )
 from webapp.datasets.models import Version
-from webapp.runs.models import Attempt, Checkpoint, Event, Export, Placement
+from webapp.runs.models import Attempt, Checkpoint, Export, Placement
 from webapp.runs.readings import PROBLEM
+from webapp.runs.replay import written
 
 HEAD = "train@0"  # rank 0's node tells what all ranks have in common
 
@@ -67,8 +68,7 @@ def _chain(checkpoint: Checkpoint) -> Iterator[tuple[Attempt, int]]:
 
 
 def _lines(attempt: Attempt) -> Iterator[history.Line]:
-    rows = Event.objects.filter(attempt=attempt, source=HEAD, kind__in=[str(kind) for kind in history.KINDS])
-    for row in rows.order_by("seq").iterator():
+    for row in written(attempt, HEAD, [str(kind) for kind in history.KINDS]):
         if PROBLEM not in row.data:
             yield history.Line(row.kind, row.step, row.at.timestamp(), row.data)
 

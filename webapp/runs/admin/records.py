@@ -15,7 +15,6 @@ from ..models import (
     IdempotencyKey,
     Pause,
     Placement,
-    Point,
     SampleBlock,
     Series,
     Stream,
@@ -72,24 +71,15 @@ class PlacementAdmin(FactsAdmin):
 
 @admin.register(Series)
 class SeriesAdmin(FactsAdmin):
-    list_display = ["attempt", "name", "axis"]
+    list_display = ["attempt", "name", "axis", "last_x", "last_value", "last_odd"]
     list_filter = ["axis"]
     search_fields = ["=attempt__run__id", "name"]
     list_select_related = ["attempt"]
 
 
-@admin.register(Point)
-class PointAdmin(FactsAdmin):
-    list_display = ["series", "x", "value", "odd"]
-    list_filter = ["odd"]
-    search_fields = ["=series__attempt__run__id", "=series__name"]
-    list_select_related = ["series__attempt"]
-    ordering = ["-id"]
-
-
 @admin.register(Chunk)
 class ChunkAdmin(FactsAdmin):
-    list_display = ["series", "first", "last", "count"]
+    list_display = ["series", "level", "loose", "first", "last", "count"]
     search_fields = ["=series__attempt__run__id", "=series__name"]
     list_select_related = ["series__attempt"]
     ordering = ["-id"]

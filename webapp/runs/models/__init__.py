@@ -10,7 +10,7 @@ from .packed import Chunk, SampleBlock
 from .pause import Pause
 from .placement import Placement
 from .run import Run
-from .series import Point, Series
+from .series import Series
 from .sketch import Sketch
 from .stream import Stream
 from .tag import Tag
@@ -29,7 +29,6 @@ __all__ = [
     "NodeJob",
     "Pause",
     "Placement",
-    "Point",
     "Run",
     "SampleBlock",
     "Series",

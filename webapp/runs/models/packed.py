@@ -1,4 +1,4 @@
-"""Samples and points that lie together in one row (see packing): a row each would be thousands a second."""
+"""Lines and points that lie together in one row (see packing): a row each would be thousands a second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .series import Series
 
 
 class SampleBlock(models.Model):
-    """Samples of one source, one after another, that were events before: the journal reads them from here.
+    """Lines of one source, one after another, that were events before: the journal reads them from here.
 
     `first` and `last` are their numbers in the run's journal, between which other sources have theirs.
     """
@@ -36,16 +36,26 @@ class SampleBlock(models.Model):
 
 
 class Chunk(models.Model):
-    """`count` points of a series from x = `first` to `last`, by rising x. Chunks of one series may overlap."""
+    """`count` points of a series from x = `first` to `last`, by rising x. Chunks of one series may overlap.
+
+    Level 0 has all points; each level above has those of the level below that are seen from further off (see levels).
+    What is `loose` is not in the level above yet.
+    """
 
     series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    level = models.PositiveSmallIntegerField(default=0)
+    loose = models.BooleanField(default=True)
     first = models.FloatField()
     last = models.FloatField()
     count = models.PositiveIntegerField()
     body = models.BinaryField()
 
     class Meta:
-        indexes = [models.Index(fields=["series", "last"], name="chunk_of_series")]
+        indexes = [
+            # all that a level is chosen by, so that no body is touched
+            models.Index(fields=["series", "level", "last", "first", "count"], name="chunk_of_series"),
+            models.Index(fields=["series", "level"], condition=models.Q(loose=True), name="chunk_loose"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.series} from {self.first} to {self.last}"
+        return f"{self.series} level {self.level} from {self.first} to {self.last}"

@@ -25,6 +25,7 @@ from ..models import Attempt, Checkpoint, ModelSource, Placement, Run, Series
 from ..queue.board import slots
 from ..queue.wish import Wish
 from ..states import ON_NODES
+from ..windows import Wanted
 from .fates import seen_of
 from .places import SHARED, disk, places
 
@@ -106,7 +107,7 @@ def _free(attempt: Attempt, rank: int) -> int | None:
     """Return the free bytes of the node's scratch disk as it said last."""
     name = f"node{rank}/disk_free"
     series = Series.objects.filter(attempt=attempt, name=name).first()
-    last = samples.newest(samples.Wanted(series.pk, attempt.pk, name)) if series else None
+    last = samples.newest(Wanted.of(series)) if series else None
     return int(last) if isinstance(last, float) else None
 
 

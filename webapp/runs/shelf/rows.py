@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from django.db.models import QuerySet
 
-from ..models import Checkpoint, Export, Point, Run
+from training.spec.events import strict
+
+from .. import glances
+from ..models import Checkpoint, Export, Run
 from .fates import fates
 from .places import Place, disk, of_all
 from .uses import Stage, Use
@@ -116,12 +119,8 @@ def made(checkpoints: Iterable[Checkpoint]) -> list[Row]:
 
 
 def _losses(rows: Sequence[Checkpoint]) -> dict[tuple[int, str, int], float | str | None]:
-    points = Point.objects.filter(
-        series__attempt__in={row.attempt_id for row in rows},
-        series__name__in=[LOSS, EVAL_LOSS],
-        x__in=[float(row.step) for row in rows],
-    )
-    return {(p.series.attempt_id, p.series.name, int(p.x)): p.shown for p in points.select_related("series")}
+    found = glances.at_steps({(row.attempt_id, row.step) for row in rows}, [LOSS, EVAL_LOSS])
+    return {place: strict(value) for place, value in found.items()}
 
 
 def _exports(rows: Sequence[Checkpoint]) -> dict[int, list[Export]]:

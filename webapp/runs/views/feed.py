@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, JsonResponse, QueryDict, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
@@ -15,6 +17,7 @@ from ..charts import MAX_POINTS, picture
 from ..live import batch
 from ..marks import marks as marks_of
 from ..numbers import pieces
+from ..windows import Window
 from .find import get_run
 
 
@@ -31,10 +34,35 @@ def live(request: HttpRequest, run_id: int) -> JsonResponse:
 @never_cache
 @require_GET
 def series(request: HttpRequest, run_id: int) -> JsonResponse:
-    points = key_of(request.GET.get("points", "1500"))
+    run = get_run(run_id)
+    try:
+        window = _window(request.GET)
+    except ValueError as error:
+        return JsonResponse({"error": str(error)}, status=400)
+    names = [name for name in request.GET.getlist("name") if name]
+    return JsonResponse(picture(run, window, names))
+
+
+def _window(query: QueryDict) -> Window:
+    """Return the window that is asked for; raise ValueError with what is wrong and what to give."""
+    points = key_of(query.get("points", "1500"))
     if points is None or not 10 <= points <= MAX_POINTS:
-        return JsonResponse({"error": f"points: give a number from 10 to {MAX_POINTS}"}, status=400)
-    return JsonResponse(picture(get_run(run_id), points, request.GET.getlist("name")))
+        raise ValueError(f"points: give a number from 10 to {MAX_POINTS}")
+    low, high = _bound(query, "from", -math.inf), _bound(query, "to", math.inf)
+    if low > high:
+        raise ValueError("from: is past to; give the lower end of the window")
+    return Window(low, high, points)
+
+
+def _bound(query: QueryDict, name: str, default: float) -> float:
+    text = query.get(name, "")
+    try:
+        found = float(text) if text else default
+    except ValueError:
+        found = math.nan
+    if math.isnan(found):
+        raise ValueError(f"{name}: give a number of the series' axis, or leave it out")
+    return found
 
 
 @never_cache
