@@ -133,6 +133,16 @@ def fact(value: object) -> str:
 
 
 @register.filter
+def setting(value: object) -> str:
+    """Return a recipe's value as a person reads it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(setting(each) for each in value) or "empty"
+    return NOTHING if value is None else str(value) or "empty"
+
+
+@register.filter
 def words(name: str) -> str:
     """Return `world_size` as 'world size'."""
     return name.replace("_", " ")

@@ -31,9 +31,26 @@ def test_a_list_by_state_and_name(call: Caller, world: World) -> None:
     assert strictly(call.get("/runs?q=%00"))["items"] == []
 
 
+def test_a_list_by_tag_owner_model_data_set_and_archive(call: Caller, world: World) -> None:
+    kept, old = world.run(name="kept"), world.run(name="old", state="stopped")
+    assert strictly(call.patch(f"/runs/{kept.pk}", {"tags": [" Sweep ", "a  b", "sweep"]}))["tags"] == ["a b", "sweep"]
+    assert strictly(call.patch(f"/runs/{old.pk}", {"archived": True}))["archived_at"]
+    for query, names in (
+        ("", ["kept"]),
+        ("archived=all", ["old", "kept"]),
+        ("archived=only", ["old"]),
+        ("tag=sweep&owner=ada&model=tiny&dataset=chat", ["kept"]),
+        ("tag=none", []),
+        ("owner=bob&archived=all", []),
+    ):
+        assert [row["name"] for row in strictly(call.get(f"/runs?{query}"))["items"]] == names
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
+        ("archived=some", "archived"),
+        ("tag=" + "x" * 201, "tag"),
         ("state=asleep", "state"),
         ("cursor=nonsense", "cursor"),
         ("cursor=eyJhIjoxfQ:x:y", "cursor"),
@@ -53,9 +70,9 @@ def test_a_cursor_of_another_make_is_refused(call: Caller, world: World) -> None
 
 def test_a_list_costs_the_same_for_many(call: Caller, world: World, django_assert_max_num_queries: object) -> None:
     for _ in range(20):
-        world.run()
+        actions.set_tags(world.run(), ["one", "two"])
     call.get("/runs")  # marks the token as used
-    with django_assert_max_num_queries(2):  # type: ignore[operator]
+    with django_assert_max_num_queries(3):  # type: ignore[operator]
         assert len(strictly(call.get("/runs"))["items"]) == 20
 
 
@@ -68,6 +85,7 @@ def test_a_run_whole(call: Caller, world: World, feed: Feed) -> None:
     actions.export(run, world.user, made, "float16")
     body = strictly(call.get(f"/runs/{run.pk}"))
     assert (body["state"], body["step"], body["total_steps"]) == ("queued", 3, 12)
+    assert (body["last_loss"], body["tags"], body["notes"], body["archived_at"]) == (2.25, [], "", None)
     assert body["metrics"] == {"loss": 2.25, "node0/ram_used": 7.0}
     assert [(c["step"], c["usable"]) for c in body["checkpoints"]] == [(2, True)]
     assert [(e["dtype"], e["state"], e["step"], e["files"]) for e in body["exports"]] == [("float16", "queued", 2, [])]
@@ -131,6 +149,26 @@ def test_a_stop_asked_for_again_is_the_same_stop(call: Caller, world: World) -> 
     first, again = (strictly(call.post(f"/runs/{run.pk}/stop", {"how": how})) for how in ("graceful", "now"))
     assert first["state"] == again["state"] == "stopped"
     assert first["history"] == again["history"]
+
+
+def test_a_change_is_made_whole_or_not_at_all(call: Caller, world: World) -> None:
+    run = world.run()
+    refused(call.patch(f"/runs/{run.pk}", {"notes": "lost", "archived": True}), 422, "archived")
+    refused(call.patch(f"/runs/{run.pk}", {"notes": "x" * 10_001}), 422, "notes")
+    refused(call.patch(f"/runs/{run.pk}", {"notes": "a\u001bb"}), 422, "notes")
+    refused(call.patch(f"/runs/{run.pk}", {"tags": [f"t{i}" for i in range(21)]}), 422, "tags")
+    refused(call.patch(f"/runs/{run.pk}", {"tags": ["one, two"]}), 422, "tags")
+    refused(call.patch(f"/runs/{run.pk}", {"state": "stopped"}), 422, "state")
+    body = strictly(call.patch(f"/runs/{run.pk}", {"notes": " <b>good</b>\r\n "}))
+    assert (body["notes"], body["tags"], body["archived_at"]) == ("<b>good</b>", [], None)
+
+
+def test_an_archived_run_that_goes_on_is_in_lists_again(call: Caller, world: World) -> None:
+    run = world.run()
+    checkpoint(actions.launch(run, "ada"), 2)
+    call.post(f"/runs/{run.pk}/stop")
+    assert strictly(call.patch(f"/runs/{run.pk}", {"archived": True}))["archived_at"]
+    assert strictly(call.post(f"/runs/{run.pk}/resume"))["archived_at"] is None
 
 
 def test_an_adapters_run_is_exported_as_asked(call: Caller, world: World) -> None:

@@ -1,4 +1,4 @@
-"""Runs: stop, resume, clone."""
+"""Runs: launch, stop, resume, clone."""
 
 from __future__ import annotations
 

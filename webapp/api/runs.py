@@ -1,17 +1,18 @@
-"""Runs: make, list, read."""
+"""Runs: make, list, read; tag, note, archive."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema
 from ninja.responses import Status
-from pydantic import ConfigDict, StrictInt, StrictStr
+from pydantic import ConfigDict, StrictBool, StrictInt, StrictStr
 
 from webapp.fleet.models import Cluster
 from webapp.runs import actions, series
+from webapp.runs.finding import Wanted, matching
 from webapp.runs.models import Event, ModelSource, Run
 from webapp.runs.queue.wish import FIELDS, Wish
 from webapp.runs.replay import replayed
@@ -77,27 +78,61 @@ def _make(request: HttpRequest, body: NewRun) -> Run:
     return run
 
 
+Text = Annotated[str, Query(max_length=200)]
+
+
+class RunFilter(Schema):
+    """Which runs a list holds; what is left out is any."""
+
+    state: RunState | None = None
+    q: Annotated[Text, Query(description="Part of the name or of the owner's, or a number.")] = ""
+    tag: Text = ""
+    owner: Text = ""
+    model: Annotated[Text, Query(description="Its name.")] = ""
+    dataset: Annotated[Text, Query(description="Its name, for all versions.")] = ""
+    archived: Annotated[Literal["", "only", "all"], Query(description="Empty: those that are not archived.")] = ""
+
+
 @router.get("/runs", response=Page[RunOut], operation_id="list_runs")
-def list_runs(
-    request: HttpRequest,
-    state: RunState | None = None,
-    q: Annotated[str, Query(max_length=200, description="Part of the name.")] = "",
-    cursor: Cursor = "",
-    limit: Limit = 50,
-) -> Page[RunOut]:
+def list_runs(request: HttpRequest, wanted: Query[RunFilter], cursor: Cursor = "", limit: Limit = 50) -> Page[RunOut]:
     """List runs, newest first."""
-    rows = Run.objects.select_related("model", "dataset__dataset", "cluster", "owner")
-    if state:
-        rows = rows.filter(state=state)
-    if q:
-        rows = rows.filter(name__icontains=q) if storable(q) else rows.none()
-    found, after = newest_first(rows, cursor, limit)
+    asked = {name: value for name, value in wanted.model_dump(mode="json").items() if value}
+    rows = matching(Wanted.of(asked)).select_related("model", "dataset__dataset", "cluster", "owner", "sketch")
+    found, after = newest_first(rows.prefetch_related("tags").defer("recipe", "notes"), cursor, limit)
     return Page[RunOut](items=[RunOut.of(run, request) for run in found], next=after)
 
 
 @router.get("/runs/{int:run_id}", response=RunDetail, operation_id="read_run")
 def read_run(request: HttpRequest, run_id: int) -> RunDetail:
     """Read a run whole: state and reason, progress, last values, attempts, checkpoints, exports."""
+    return RunDetail.of(run_of(run_id), request)
+
+
+class RunChange(Schema):
+    """What is left out, or null, stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tags: list[StrictStr] | None = Field(None, description="All that it is to have: at most 20, of 40 characters each.")
+    notes: StrictStr | None = Field(None, description="What is to be known of it, as plain text; empty: nothing.")
+    archived: StrictBool | None = Field(None, description="Left out of lists; only a run that has ended.")
+
+
+@router.patch("/runs/{int:run_id}", response=RunDetail, operation_id="change_run")
+def change_run(request: HttpRequest, run_id: int, body: RunChange) -> RunDetail:
+    """Tag a run, write down a note, archive it or take it out again: all that is given, or nothing.
+
+    Tags are kept in small letters and sorted. Nothing of an archived run is deleted, and once it is resumed it is in
+    lists again.
+    """
+    run = run_of(run_id)
+    with transaction.atomic():
+        if body.tags is not None:
+            actions.set_tags(run, body.tags)
+        if body.notes is not None:
+            actions.write_notes(run, body.notes)
+        if body.archived is not None:
+            actions.archive(run, actor_of(request)) if body.archived else actions.unarchive(run)
     return RunDetail.of(run_of(run_id), request)
 
 

@@ -13,6 +13,7 @@ from training.spec.events import Kind
 from webapp.show import Bar
 
 from . import actions, jobkinds, journal, series
+from .about import about
 from .actions.end import KIND as STOP_KIND
 from .actions.queue import KIND as QUEUE_KIND
 from .actions.queue import MOVABLE
@@ -196,6 +197,7 @@ PARTS: dict[str, Callable[[Run], Context]] = {
     "checkpoints": checkpoints,
     "exports": exports,
     "history": history,
+    "about": about,
     "facts": facts,
     "files": files,
 }

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from .views import act, checkpoints, detail, exports, feed, index, log, many, models, new, queue
+from .views import act, checkpoints, detail, exports, feed, index, labels, log, many, models, new, queue
 
 app_name = "runs"
 urlpatterns = [
@@ -19,6 +19,8 @@ urlpatterns = [
     path("<int:run_id>/log.txt", log.download, name="log_download"),
     path("<int:run_id>/series.csv", feed.csv, name="csv"),
     path("<int:run_id>/marks.json", feed.marks, name="marks"),
+    path("<int:run_id>/about", labels.about, name="about"),
+    path("<int:run_id>/archive", labels.archive, name="archive"),
     path("<int:run_id>/move", queue.move, name="move"),
     path("<int:run_id>/launch", act.launch, name="launch"),
     path("<int:run_id>/stop", act.stop, name="stop"),

@@ -19,7 +19,7 @@ Number = float | str | None
 
 
 class RunOut(Schema):
-    """A run in a list."""
+    """A run in a list. `last_loss`: one that is not finite is its name as a string, null: it has none."""
 
     id: int
     name: str
@@ -37,18 +37,23 @@ class RunOut(Schema):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    tags: list[str]
+    last_loss: Number
+    archived_at: datetime | None
     url: str
 
     @classmethod
     def fields_of(cls, run: Run, request: HttpRequest) -> dict[str, Any]:
         same = ("id", "name", "state", "reason", "reason_text", "step", "total_steps", "preset")
-        times = ("created_at", "started_at", "ended_at")
+        times = ("created_at", "started_at", "ended_at", "archived_at")
         return {name: getattr(run, name) for name in same + times} | {
             "model": run.model.name,
             "dataset": run.dataset.dataset.name,
             "dataset_version": run.dataset.number,
             "cluster": run.cluster.name,
             "owner": run.owner.get_username() if run.owner else None,
+            "tags": [tag.name for tag in run.tags.all()],
+            "last_loss": run.sketch.shown if hasattr(run, "sketch") else None,
             "url": request.build_absolute_uri(run.get_absolute_url()),
         }
 
@@ -156,6 +161,7 @@ class RunDetail(RunOut):
     """
 
     recipe: dict[str, Any]
+    notes: str
     cloned_from: int | None
     wish: WishOut
     priority: int
@@ -175,6 +181,7 @@ class RunDetail(RunOut):
         )
         return cls(
             recipe=run.recipe,
+            notes=run.notes,
             cloned_from=run.cloned_from_id,
             wish=WishOut(**run.wished().as_json()),
             priority=run.priority,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -22,6 +21,7 @@ from webapp.keys import key_of
 from webapp.people import person
 
 from .. import actions, prompt_text, wish_fields
+from ..differences import Edit, between
 from ..failure import advice_named
 from ..files import LaunchFiles, planned
 from ..form_fields import common, groups
@@ -50,7 +50,8 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_POST
 def panel(request: HttpRequest) -> HttpResponse:
     """Answer the live panel alone, for the form as it stands."""
-    return render(request, "runs/new_panel.html", {"forecast": forecast(RunForm.of(request.POST))})
+    form = RunForm.of(request.POST)
+    return render(request, "runs/new_panel.html", {"form": form, "forecast": forecast(form)})
 
 
 def _opened(request: HttpRequest) -> RunForm:
@@ -106,7 +107,7 @@ class Forecast:
     nodes: int = 0
     rows: int = 0
     number: int = 0
-    differs: list[tuple[str, Any, Any]] = field(default_factory=list)
+    differs: list[Edit] = field(default_factory=list)
     room: Room | None = None
 
     @property
@@ -146,24 +147,13 @@ def forecast(form: RunForm) -> Forecast:
     ranks = sum(slot.processes for slot in wanted)
     steps = total_steps(recipe, rows=order.dataset.rows, ranks=ranks)
     room = tightest(beforehand(order.model, recipe, order.cluster, order.wish, steps))
-    differs = _differences(form, recipe)
+    differs = _differences(form, order, recipe)
     return Forecast([], recipe, files, ranks, len(wanted), order.dataset.rows, number, differs, room)
 
 
-def _differences(form: RunForm, recipe: Recipe) -> list[tuple[str, Any, Any]]:
+def _differences(form: RunForm, order: actions.Order, recipe: Recipe) -> list[Edit]:
     source = Run.objects.filter(pk=key_of(form.source) or 0).first()
-    if source is None:
-        return []
-    old, new = flat(source.recipe), flat(recipe.model_dump(mode="json"))
-    return [(key, old.get(key), new.get(key)) for key in sorted(old | new) if old.get(key) != new.get(key)]
-
-
-def flat(recipe: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Return {dotted path: value} of a nested recipe."""
-    out: dict[str, Any] = {}
-    for key, value in recipe.items():
-        out |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
-    return out
+    return between(source, order, recipe.model_dump(mode="json")) if source else []
 
 
 def _page(
