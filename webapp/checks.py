@@ -80,6 +80,22 @@ def datasets_dir(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register()
+def mail(**kwargs: Any) -> list[CheckMessage]:
+    if not settings.EMAIL_URL or (settings.EMAIL_HOST and "@" in settings.DEFAULT_FROM_EMAIL):
+        return []
+    what = "SHARDBOARD_EMAIL_FROM is no address to send from" if settings.EMAIL_HOST else (
+        "SHARDBOARD_EMAIL_URL is no address of a mail server"  # the value may hold a password
+    )  # fmt: skip
+    return [
+        Error(
+            what,
+            hint="Give smtp+starttls://USER:PASSWORD@HOST:587, smtps:// or smtp://, and SHARDBOARD_EMAIL_FROM.",
+            id="webapp.E005",
+        )
+    ]
+
+
+@register()
 def front_end(**kwargs: Any) -> list[CheckMessage]:
     """Where static files were collected (a container's image), node_modules isn't needed."""
     missing = [

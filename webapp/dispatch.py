@@ -28,6 +28,7 @@ ADVANCE_PROVISION = "workers.advance_provision"
 LOOK_AT_NODE = "workers.look_at_node"
 END_LEFTOVER = "workers.end_leftover"
 WATCH_RUNS = "workers.watch_runs"  # sent by the sweep alone
+SEND_NOTICES = "workers.send_notices"
 
 
 def advance_run(run_id: int) -> None:
@@ -71,6 +72,11 @@ def look_at_node(node_id: int) -> None:
 
 def end_leftover(leftover_id: int) -> None:
     _on_commit(END_LEFTOVER, leftover_id)
+
+
+def send_notices() -> None:
+    """Send what is to be sent of notices."""
+    _on_commit(SEND_NOTICES)
 
 
 def _on_commit(name: str, *key: str | int) -> None:

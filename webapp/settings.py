@@ -7,6 +7,7 @@ from pathlib import Path
 import dj_database_url
 
 from . import environment as env
+from . import mailing
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(env.text("SHARDBOARD_STATE", str(BASE_DIR / ".state"))).resolve()
@@ -130,6 +131,15 @@ WHITENOISE_USE_FINDERS = True
 DATASETS_DIR = STATE_DIR / "datasets"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 2**20
 DATASET_MAX_BYTES = 2 * 2**30
+
+# Notices by e-mail, and where webhooks may go: see webapp/notices
+EMAIL_URL = env.secret("SHARDBOARD_EMAIL_URL")
+_mail = mailing.parse(EMAIL_URL)
+EMAIL_HOST, EMAIL_PORT, EMAIL_TIMEOUT = _mail.host, _mail.port, 10
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.tls, _mail.ssl
+DEFAULT_FROM_EMAIL = env.text("SHARDBOARD_EMAIL_FROM")
+WEBHOOK_PRIVATE = env.flag("SHARDBOARD_WEBHOOK_PRIVATE")
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.flag("SHARDBOARD_HTTPS")
 if (

@@ -14,6 +14,7 @@ urlpatterns = [
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("accounts/", include("webapp.accounts.urls")),
+    path("accounts/notices/", include("webapp.notices.urls")),
     path("runs/", include("webapp.runs.urls")),
     path("queue/", include("webapp.runs.urls_queue")),
     path("exports/", RedirectView.as_view(url="/checkpoints/?show=exported")),

@@ -17,7 +17,7 @@ from webapp.runs.states import ON_NODES, RunState
 
 from . import lease, leftovers
 from .end import finish
-from .notices import watching
+from .notices import sending, watching
 
 AGAIN = timedelta(seconds=15)  # a look that was sent and got lost is sent again after this
 CLEAR_EVERY = timedelta(seconds=60)
@@ -45,6 +45,7 @@ def sweep() -> None:
             dispatch.send(dispatch.ADVANCE_PROVISION, found.pk)
     leftovers.sweep(now)
     watching.sweep(now)
+    sending.sweep(now)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.CLEAR_ATTEMPT, attempt.pk)

@@ -14,7 +14,7 @@ from . import advance, leftovers, next_key, sweep
 from .app import SWEEP, app
 from .checkpoints import advance as checkpoints
 from .nodejob import advance as nodejob
-from .notices import watching
+from .notices import sending, watching
 from .preflight import demand, node
 from .provision import advance as provision
 from .provision import find
@@ -80,6 +80,11 @@ def end_leftover(leftover_id: int) -> None:
 @app.task(name=dispatch.WATCH_RUNS)
 def watch_runs() -> None:
     watching.watch_runs()
+
+
+@app.task(name=dispatch.SEND_NOTICES)
+def send_notices() -> None:
+    sending.send_due()
 
 
 @app.task(name=SWEEP)

@@ -13,7 +13,7 @@ from webapp.security import POLICY
 from .rows import World
 
 OPEN = {"login"}
-SITE = ("queue", "runs", "deliveries", "trials", "fleet", "leftovers", "datasets", "accounts")
+SITE = ("queue", "runs", "deliveries", "trials", "fleet", "leftovers", "datasets", "accounts", "notices")
 
 
 def addresses() -> list[str]:

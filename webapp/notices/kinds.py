@@ -24,6 +24,7 @@ LABELS = {
     Kind.DISK: "disk soon full",
     Kind.HEAT: "too hot",
 }
+ENDED, ENDED_LABEL = "ended", "run ended"  # no notice, but what people ask for most: a run succeeded, failed, stopped
 GLYPHS = {
     Kind.NON_FINITE: "∞",
     Kind.SPIKE: "⌃",

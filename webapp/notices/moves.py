@@ -9,6 +9,7 @@ from django.db.models.signals import post_save
 from webapp.runs.models import Transition
 from webapp.runs.states import ENDED
 
+from . import telling
 from .models import Notice
 
 
@@ -16,6 +17,7 @@ def moved(sender: type[Transition], instance: Transition, created: bool, raw: bo
     """What was open is over with its run, whatever became of it."""
     if created and not raw and instance.new in ENDED:
         Notice.objects.open().filter(run=instance.run_id).update(ended_at=instance.at, with_run=True)
+        telling.of_end(instance)
 
 
 def register() -> None:

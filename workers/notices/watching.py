@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from webapp import dispatch
+from webapp.notices import telling
 from webapp.notices.models import Notice, Watch
 from webapp.notices.part import EVENT
 from webapp.notices.rules.holding import Held, Since, hold
@@ -89,17 +90,18 @@ def _keep(attempt: Attempt, verdict: Verdict, held: Held, now: datetime) -> None
             attempt=attempt, kind=verdict.kind, key=verdict.key, defaults={**began, **seen}
         )  # fmt: skip
         if made:
-            _tell(notice, "begins")
+            _tell(notice, telling.BEGINS)
     elif held.ends:
         for notice in rows:
             notice.ended_at = now
             notice.save(update_fields=["ended_at"])
-            _tell(notice, "is over")
+            _tell(notice, telling.OVER)
     elif verdict.level == Level.BAD:
         rows.update(**seen)
 
 
 def _tell(notice: Notice, what: str) -> None:
-    """Have open pages look again; what is sent to people hangs on the same row."""
+    """Have open pages look again, and send it to whoever asked."""
     data = {"notice": notice.pk, "what": what, "kind": notice.kind, "key": notice.key, "text": notice.text}
     journal.note(notice.attempt, EVENT, data, source="service:notice")
+    telling.of_notice(notice, what)

@@ -1,0 +1,222 @@
+"""Messages reach a real HTTP server and a real mail server on loopback, once, and what does not is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import math
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from training.spec.faults import Reason
+from webapp.notices import telling
+from webapp.notices.kinds import ENDED, Kind
+from webapp.notices.models import Sending, Subscription
+from webapp.notices.subscribing import subscribe
+from webapp.runs.states import RunState
+from workers.notices import sending, webhook
+from workers.notices.webhook import NotSent, Post
+
+from .conftest import Watched
+from .receiver import MailServer, Receiver, serving
+
+pytestmark = pytest.mark.django_db
+SITE = "https://train.example.org/"
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    settings.WEBHOOK_PRIVATE = True
+    found = Receiver()
+    with serving(found):
+        yield found
+
+
+def to_hook(user: User, url: str, scope: str = "all", kinds: tuple[str, ...] = (ENDED, Kind.NON_FINITE)) -> str:
+    said = {"way": "webhook", "url": url, "scope": scope, "run": None, "kinds": list(kinds)}
+    return subscribe(user, said, SITE)[1]
+
+
+def test_it_works(watched: Watched, receiver: Receiver) -> None:
+    """A NaN, its end, and the end of the run: three signed messages, each once however often it is looked."""
+    user, last = watched.feed.run.owner, watched.steady()
+    assert user is not None
+    secret = to_hook(user, receiver.url())
+    watched.feed.metrics(math.nan, after=last)
+    watched.look()
+    watched.feed.metrics(*[2.0] * 130, after=last + 1)
+    watched.look()
+    watched.look()
+    watched.feed.end(RunState.FAILED, reason=Reason.NON_FINITE, text="the loss was NaN")
+    for _ in range(2):
+        sending.send_due()
+    told = [json.loads(body) for _, _, body in receiver.got]
+    run = watched.feed.run.pk
+    assert [(one["event"], one["kind"], one["run"], one["link"]) for one in told] == [
+        (event, kind, run, f"https://train.example.org/runs/{run}/")
+        for event, kind in (("begins", "non_finite"), ("is over", "non_finite"), ("failed", "ended"))
+    ]
+    assert told[2]["text"] == "The run failed at step 171 of 1000: the loss was NaN."
+    path, headers, body = receiver.got[0]
+    mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    assert (path, headers["x-shardboard-signature"]) == ("/hook?token=planted", f"sha256={mac}")
+    assert headers["x-shardboard-message"] == str(told[0]["id"])
+    assert Sending.objects.waiting().count() == 0
+
+
+def test_only_what_was_asked_for_by_whom(watched: Watched, receiver: Receiver) -> None:
+    user, eve = watched.feed.run.owner, User.objects.create(username="eve")
+    gone = User.objects.create(username="gone", is_active=False)
+    assert user is not None
+    to_hook(user, receiver.url("/mine"), "mine")
+    to_hook(user, receiver.url("/ended"), "mine", (ENDED,))
+    to_hook(eve, receiver.url("/eve-mine"), "mine")
+    to_hook(eve, receiver.url("/eve-all"))
+    to_hook(gone, receiver.url("/gone"))
+    subscribe(eve, {"way": "webhook", "url": receiver.url("/one"), "scope": "run", "run": watched.feed.run.pk,
+                    "kinds": ["non_finite"]}, SITE)  # fmt: skip
+    watched.feed.metrics(math.nan)
+    watched.look()
+    sending.send_due()
+    assert sorted(path for path, _, _ in receiver.got) == ["/eve-all", "/mine", "/one"]
+
+
+def test_a_server_that_fails_and_comes_back(world: Any, receiver: Receiver, page: Client) -> None:
+    to_hook(world.user, receiver.url())
+    row, now = telling.test(Subscription.objects.get()), timezone.now()
+    receiver.answers = [500, 302]
+    sending.send_due(now)
+    sending.send_due(now + timedelta(seconds=14))
+    row.refresh_from_db()
+    assert (row.tries, row.problem, row.settled) == (1, "it answered 500", False)
+    assert "Tried 1 of 8 times" in page.get("/accounts/notices/").content.decode()
+    sending.send_due(now + timedelta(seconds=16))
+    row.refresh_from_db()
+    assert row.problem == "it answered 302: redirects are not followed"
+    assert [path for path, _, _ in receiver.got] == ["/hook?token=planted"] * 2
+    sending.send_due(now + timedelta(seconds=100))
+    row.refresh_from_db()
+    assert (row.tries, row.problem, row.sent_at is not None) == (3, "", True)
+    assert len({body for _, _, body in receiver.got}) == 1, "each try says the same"
+
+
+def test_eight_tries_and_then_the_page_says_so(world: Any, receiver: Receiver, page: Client) -> None:
+    to_hook(world.user, receiver.url())
+    row, now = telling.test(Subscription.objects.get()), timezone.now()
+    receiver.answers = [503] * 99
+    for hours in range(12):
+        sending.send_due(now + timedelta(hours=8 * hours))
+    row.refresh_from_db()
+    assert (row.tries, len(receiver.got), row.given_up_at is not None) == (8, 8, True)
+    shown = page.get("/accounts/notices/").content.decode()
+    assert "given up" in shown
+    assert "it answered 503" in shown
+    assert "PLANTED" not in shown
+
+
+def test_a_sender_that_dies_and_two_at_once(world: Any, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    to_hook(world.user, receiver.url())
+    telling.test(Subscription.objects.get())
+    now = timezone.now()
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sending, "_all", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sending.send_due(now)
+    sending.send_due(now + timedelta(seconds=60))
+    assert receiver.got == [], "it may still be at it"
+    rows = [Sending.objects.get() for _ in range(2)]
+    assert [sending._claim(row, now + timedelta(seconds=121)) for row in rows] == [True, False]
+    sending.send_due(now + timedelta(seconds=300))
+    assert len(receiver.got) == 1
+
+
+def post(url: str, *, private: bool = True, seconds: float = 60.0) -> str:
+    """Return why a message to `url` was not sent."""
+    with pytest.raises(NotSent) as caught:
+        asyncio.run(webhook.send(Post(url, "secret", b"{}", 1), private=private, seconds=seconds))
+    return str(caught.value)
+
+
+def test_the_address_is_judged_when_it_is_sent(receiver: Receiver) -> None:
+    assert "not public" in post(receiver.url(), private=False)
+    assert "which is no server's" in post("http://169.254.169.254/latest")
+    assert receiver.got == []
+
+
+def test_one_that_trickles_does_not_hold_the_others_up(receiver: Receiver) -> None:
+    receiver.silent = True
+    assert post(receiver.url(), seconds=0.3) == "no answer in 0 s"
+
+
+def test_what_does_not_speak_http_or_is_not_there() -> None:
+    mail = MailServer()
+    with serving(mail):
+        assert post(f"http://127.0.0.1:{mail.port}/") == "what answers there speaks no HTTP"
+        assert "TLS" in post(f"https://127.0.0.1:{mail.port}/")
+    assert "no connection: Connection refused" in post(f"http://127.0.0.1:{mail.port}/")
+
+
+def test_secrets_are_sealed(world: Any, receiver: Receiver, settings: Any) -> None:
+    secret = to_hook(world.user, receiver.url())
+    row = Subscription.objects.get()
+    assert (row.url, row.secret, row.where) == (receiver.url(), secret, f"http://127.0.0.1:{receiver.port}/…")
+    assert not any(text in str(Subscription.objects.values()) for text in ("planted", secret))
+    telling.test(row)
+    settings.SECRET_KEY = "another " * 8
+    sending.send_due()
+    assert "sealed with another SHARDBOARD_SECRET_KEY" in Sending.objects.get().problem
+
+
+def to_mail(user: User) -> Subscription:
+    said = {"way": "email", "address": "ada@example.org", "scope": "all", "run": None, "kinds": [ENDED, "non_finite"]}
+    return subscribe(user, said, SITE)[0]
+
+
+@pytest.fixture
+def mail(settings: Any) -> Iterator[MailServer]:
+    found = MailServer()
+    with serving(found):
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", found.port
+        settings.DEFAULT_FROM_EMAIL = "shardboard@example.org"
+        yield found
+
+
+def test_a_letter(watched: Watched, mail: MailServer) -> None:
+    assert watched.feed.run.owner is not None
+    to_mail(watched.feed.run.owner)
+    watched.feed.metrics(math.nan)
+    watched.look()
+    sending.send_due()
+    (letter,) = mail.letters
+    assert "Subject: [Shardboard] watched (run" in letter
+    assert "To: ada@example.org" in letter
+    assert "From: shardboard@example.org" in letter
+    for said in ("The loss is NaN at step 1.", "Lower the learning rate", f"{SITE}runs/", f"{SITE}accounts/notices/"):
+        assert said in letter.replace("=\r\n", "").replace("=3D", "=")
+
+
+def test_a_mail_server_that_refuses_or_is_away(world: Any, mail: MailServer, settings: Any) -> None:
+    mail.refuse = "550 no such person"
+    row, now = telling.test(to_mail(world.user)), timezone.now()
+    sending.send_due(now)
+    row.refresh_from_db()
+    assert row.problem == "the mail server does not take mail to this address"
+    for host, problem in (("127.0.0.1", "no mail server: "), ("", "no mail server is set up")):
+        settings.EMAIL_HOST, settings.EMAIL_PORT = host, 1
+        now += timedelta(hours=8)
+        sending.send_due(now)
+        row.refresh_from_db()
+        assert row.problem.startswith(problem)
