@@ -127,6 +127,8 @@ STATICFILES_DIRS = [BASE_DIR / "webapp" / "static"] + [
 ]
 WHITENOISE_USE_FINDERS = True
 
+CURRENCY = env.text("SHARDBOARD_CURRENCY", "$")  # of the price of a GPU hour
+
 # Data sets, by content hash; the workers read what the site wrote, so both see this folder.
 DATASETS_DIR = STATE_DIR / "datasets"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 2**20

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django import template
+from django.conf import settings
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -163,6 +164,22 @@ def preset_value(value: str, kind: str) -> str:
     if kind == "switch":
         return "on" if value else "off"
     return (value if len(value) <= 40 else f"{value[:39]}\N{HORIZONTAL ELLIPSIS}") or "empty"
+
+
+@register.filter
+def counted(number: float) -> str:
+    """Return a count in three digits: '12.3 M'."""
+    for unit in ("", " k", " M", " G", " T"):
+        if abs(number) < 1000 or unit == " T":
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    raise AssertionError("the last unit returns")
+
+
+@register.filter
+def money(amount: float) -> str:
+    """Return an amount with the currency of the settings: '12.30 $'."""
+    return f"{amount:,.2f} {settings.CURRENCY}"
 
 
 @register.filter

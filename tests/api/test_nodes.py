@@ -70,10 +70,13 @@ def test_a_node_is_changed_drained_returned_and_removed(world: World, staff: Cal
     assert (changed["labels"], changed["jump"], changed["port"], changed["user"]) == (["nvlink"], "n1", 2222, "ml")
     refused(staff.patch(f"/nodes/{world.nodes[1].pk}", {"jump": "n0"}), 422, "jump")
     refused(staff.patch(one, {"labels": ["a;id"]}), 422, "labels")
-    assert staff.patch(one, {"jump": None}).json()["jump"] is None
+    assert staff.patch(one, {"jump": None, "gpu_hour_price": 2.5}).json()["jump"] is None
+    assert staff.patch(one, {"gpu_hour_price": -1}).status_code == 422
+    assert staff.get(one).json()["gpu_hour_price"] == 2.5
+    assert staff.patch(one, {"gpu_hour_price": None}).json()["gpu_hour_price"] is None
     assert staff.post(f"{one}/drain", {"why": "fan"}).json()["drained"]["why"] == "fan"
     assert staff.post(f"{one}/return").json()["in_service"] is True
-    assert [row.actor for row in NodeChange.objects.all()] == ["ada"] * 4
+    assert [row.actor for row in NodeChange.objects.all()] == ["ada"] * 5
     made = staff.post(f"{one}/provision", {"base": "/usr/bin/python3", "gpu": False})
     assert (made.status_code, made.json()["state"]) == (202, "queued")
     assert "already" in refused(staff.post(f"{one}/provision"), 422, "node")

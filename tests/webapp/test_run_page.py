@@ -256,39 +256,3 @@ def test_a_restart_is_told_with_its_cause_and_when_it_begins(page: Client, world
     assert "<strong>Restarted 1 of 3</strong> by itself, from step 4. It begins " in text
     assert "(restart 1)" in text
     assert "Shardboard" in page.get(f"/runs/{feed.run.pk}/part/history").content.decode()
-
-
-def test_a_picture_of_named_series_has_those_alone(page: Client, world: World) -> None:
-    feed = world.running()
-    feed.metrics(3.0, 2.0)
-    feed.write("node@0", ("sample", None, {"cpu": 0.5, "ram_used": 5}))
-    address = f"/runs/{feed.run.pk}/series.json"
-    assert {"loss", "node0/ram_used"} < page.get(address).json()["series"].keys()
-    assert page.get(f"{address}?name=node0/cpu&name=loss").json()["series"].keys() == {"node0/cpu", "loss"}
-
-
-def test_marks_tell_checkpoints_restarts_and_ends(page: Client, world: World) -> None:
-    feed = world.running()
-    feed.metrics(5.0, 4.0, 3.0, 2.0)
-    saved = feed.checkpoint(2)
-    feed.end(RunState.FAILED, reason=Reason.RANK_FAILED)
-    page.post(f"/runs/{feed.run.pk}/resume", {"checkpoint": saved.pk})
-    marks = page.get(f"/runs/{feed.run.pk}/marks.json").json()["marks"]
-    assert [(mark["kind"], mark["x"]) for mark in marks] == [("checkpoint", 2), ("resume", 2), ("failed", 4)]
-    assert marks[1]["text"] == "resumed from step 2, attempt 2"
-
-
-@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous")  # the test's client does
-def test_a_chart_comes_as_csv_with_all_attempts(page: Client, world: World) -> None:
-    feed = world.running("R&D: <run>")
-    feed.metrics(1.5, math.nan, math.inf)
-    saved = feed.checkpoint(1)
-    feed.end(RunState.FAILED, reason=Reason.RANK_FAILED)
-    page.post(f"/runs/{feed.run.pk}/resume", {"checkpoint": saved.pk})
-    feed.run.refresh_from_db()
-    world.started(feed.run).metrics(1.25, after=1)
-    answer = page.get(f"/runs/{feed.run.pk}/series.csv?name=loss")
-    lines = b"".join(answer).decode().splitlines()  # type: ignore[call-overload]
-    first = ["loss,1,step,1.0,1.5", "loss,1,step,2.0,NaN", "loss,1,step,3.0,Infinity"]
-    assert lines == ["series,attempt,axis,x,value", *first, "loss,2,step,2.0,1.25"]
-    assert answer["Content-Disposition"] == f'attachment; filename="rd-run-{feed.run.pk}.csv"'

@@ -41,6 +41,7 @@ class NodeFields(Schema):
     accelerator: bool | None = None
     internal_address: str | None = None
     interface: str | None = None
+    gpu_hour_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="null: none is known.")
     labels: list[str] | None = None
     notes: str | None = Field(None, max_length=20_000)
 
@@ -116,7 +117,7 @@ def _apply(node: Node, body: NodeFields) -> str:
         jump = given.pop("jump")
         node.jump = None if jump is None else named(Node.objects.filter(removed_at=None), jump, "jump")
     for name, value in given.items():
-        if value is not None:
+        if value is not None or name == "gpu_hour_price":
             setattr(node, name, value)
     return str(cluster if cluster is not None else node.cluster.name)
 

@@ -17,6 +17,7 @@ from .about import about
 from .actions.end import KIND as STOP_KIND
 from .actions.queue import KIND as QUEUE_KIND
 from .actions.queue import MOVABLE
+from .costs import cost
 from .ending import ending
 from .expected import progress
 from .facts import panel
@@ -40,7 +41,9 @@ def header(run: Run) -> Context:
     return {
         "first_loss": first,
         "last_loss": last,
-        "left": time_left(run, attempt),
+        "left": (left := time_left(run, attempt)),
+        "tokens": tokens_seen(run),
+        "cost": cost(run, left),
         "phase": _newest(attempt, Kind.PHASE),
         "warning": _warning(run, attempt),
         "unreachable": attempt.placements.exclude(unreachable_since=None).select_related("node") if attempt else [],
@@ -73,6 +76,12 @@ def time_left(run: Run, attempt: Attempt | None) -> timedelta | None:
     if done <= 0:
         return None
     return (timezone.now() - attempt.started_at) / done * max(0, run.total_steps - run.step)
+
+
+def tokens_seen(run: Run) -> int | None:
+    """Return the tokens that the newest attempt has seen, over all that it goes on from."""
+    _, found = series.ends(run, "num_tokens")
+    return int(found) if isinstance(found, float) else None
 
 
 def _newest(attempt: Attempt | None, kind: str) -> Event | None:

@@ -73,6 +73,7 @@ class NodeOut(Schema):
     accelerator: bool
     internal_address: str
     interface: str
+    gpu_hour_price: float | None
     labels: list[str]
     notes: str
     in_service: bool

@@ -37,6 +37,7 @@ DESCRIBED = (
     "accelerator",
     "internal_address",
     "interface",
+    "gpu_hour_price",
 )
 
 
@@ -75,6 +76,13 @@ class Node(models.Model):
         blank=True,
         validators=[device],
         help_text="Network interface between nodes; empty: the preflight chooses it.",
+    )
+    gpu_hour_price = models.FloatField(
+        "price per GPU hour",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="From it runs tell what they cost; empty: they do not.",
     )
     jump = models.ForeignKey(
         "self",

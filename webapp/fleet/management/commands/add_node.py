@@ -36,6 +36,7 @@ class Command(BaseCommand):
         kind.add_argument("--cpu", dest="accelerator", action="store_false", help="the node has no GPU")
         parser.add_argument("--internal-address", help="address that the other nodes reach")
         parser.add_argument("--interface", help="network interface between nodes")
+        parser.add_argument("--gpu-hour-price", type=float, help="what a GPU costs an hour")
         parser.add_argument("--jump", help="name of the node through which it is reached; '' for none")
         parser.add_argument("--label", action="append", help="word to find it by; may be given again")
         parser.add_argument("--host-key", type=Path, help="file with the node's public host key")
