@@ -16,6 +16,7 @@
 # make prove-faults   some forty faults, one after another, and what became of each: docs/faults.md; root
 # make prove-oldest   exports read the same in the oldest transformers they are claimed to load in
 # make bench-follow   one follower reads 200 runs of 2 nodes: lag, memory, lines lost; root for hosts of its own
+# make bench-notices  a pass of the watch over 200 runs: time, queries; BENCH_ARGS=--postgres
 # make bench-watch    what being watched costs a training step
 # make bench-download  5 GB through the web server: interrupted, memory, and the pages beside it; 5 GB of disk
 # make gpu-check   what only a GPU can show, in under five minutes; installs nothing
@@ -29,7 +30,7 @@ FRONTEND := webapp/frontend
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/requirements-s3.txt training/samples/requirements.txt constraints.txt
 # Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser, or is about hosts more than rows.
-ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/runs tests/webapp tests/workers)
+ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/notices tests/runs tests/webapp tests/workers)
 NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests/workers/local tests/workers/test_kills.py \
 	tests/workers/test_provision.py tests/workers/test_behind_a_jump_host.py tests/workers/test_watch.py \
 	tests/workers/test_lost.py tests/workers/test_shards.py tests/workers/test_stop.py tests/workers/test_restarts.py \
@@ -39,7 +40,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-launch bench-stop bench-load bench-demo bench-save bench-watch bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-launch bench-stop bench-load bench-demo bench-save bench-watch bench-notices bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -129,6 +130,9 @@ prove-oldest: $(VENV)/.tests
 bench-follow: $(VENV)/.tests
 	@tests/packages.sh
 	@$(BIN)/python -m tests.bench.following $(BENCH_ARGS)
+
+bench-notices: $(VENV)/.tests
+	@$(BIN)/python -m tests.bench.noticing $(BENCH_ARGS)
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -22,6 +24,7 @@ from .models import Sending, Subscription
 from .subscribing import subscribe
 
 SHOWN = 3  # messages of each subscription
+SOON = timedelta(minutes=3)  # in which a try is waited for on an open page
 
 
 @never_cache
@@ -47,7 +50,8 @@ def _beginning(request: HttpRequest, user: User) -> dict[str, Any]:
 def rows(user: User) -> dict[str, Any]:
     """Return what `notices/rows.html` takes."""
     found = [(row, list(row.sendings.all()[:SHOWN])) for row in Subscription.objects.filter(user=user)]
-    waits = Sending.objects.waiting().filter(subscription__user=user).exists()
+    soon = timezone.now() + SOON
+    waits = Sending.objects.waiting().filter(subscription__user=user, due_at__lt=soon).exists()
     return {"subscriptions": found, "waits": waits, "can_mail": bool(settings.EMAIL_HOST)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
@@ -27,7 +28,14 @@ from webapp.runs.states import RunState
 from .judge import judge
 
 LOOK_EVERY = timedelta(seconds=15)
-Outcome = tuple[Verdict, Held]
+
+
+class Outcome(NamedTuple):
+    """What follows of a verdict; `notice`: the one that is open."""
+
+    verdict: Verdict
+    held: Held
+    notice: Notice | None
 
 
 def sweep(now: datetime) -> None:
@@ -53,22 +61,24 @@ def look(watch: Watch, now: datetime) -> None:
     tail = read(attempt, watch.cursor, run.journal)
     found, memory = judge(run, tail, Memory.of(watch.memory, now.timestamp()), now.timestamp())
     notices = {f"{n.kind} {n.key}": n for n in Notice.objects.open().filter(attempt=attempt)}
-    outcomes = [(v, hold(v, memory.since.get(v.name), is_open=v.name in notices)) for v in found]
+    outcomes = [
+        Outcome(v, hold(v, memory.since.get(v.name), is_open=v.name in notices), notices.get(v.name)) for v in found
+    ]
     memory = replace(memory, since=_since(memory, outcomes))
     keep(watch, Watch(cursor=run.journal, memory=memory.stored(), looked_at=now), outcomes)
 
 
 def _since(memory: Memory, outcomes: list[Outcome]) -> dict[str, Since]:
     """What nothing was said of now stays remembered as it was."""
-    said = {verdict.name for verdict, _ in outcomes}
+    said = {outcome.verdict.name for outcome in outcomes}
     kept = {name: since for name, since in memory.since.items() if name not in said}
-    return kept | {verdict.name: held.since for verdict, held in outcomes if held.since}
+    return kept | {verdict.name: held.since for verdict, held, _ in outcomes if held.since}
 
 
 @transaction.atomic
 def keep(watch: Watch, seen: Watch, outcomes: list[Outcome]) -> bool:
     """Write a look down; False where the run has moved on, or another look came first, and nothing is written."""
-    changes = any(held.begins is not None or held.ends for _, held in outcomes)
+    changes = any(held.begins is not None or held.ends for _, held, _ in outcomes)
     if changes:  # the run's row first, as whoever moves it does: see lifecycle.lock
         lifecycle.lock(watch.attempt.run_id)
     same = Watch.objects.filter(pk=watch.pk, looked_at=watch.looked_at)
@@ -76,28 +86,31 @@ def keep(watch: Watch, seen: Watch, outcomes: list[Outcome]) -> bool:
         return False
     if not Run.objects.filter(pk=watch.attempt.run_id, state=RunState.RUNNING).exists():
         return False
-    for verdict, held in outcomes:
-        _keep(watch.attempt, verdict, held, seen.looked_at or timezone.now())
+    for outcome in outcomes:
+        _keep(watch.attempt, outcome, seen.looked_at or timezone.now())
     return True
 
 
-def _keep(attempt: Attempt, verdict: Verdict, held: Held, now: datetime) -> None:
-    rows = Notice.objects.open().filter(attempt=attempt, kind=verdict.kind, key=verdict.key)
+def _keep(attempt: Attempt, outcome: Outcome, now: datetime) -> None:
+    """Most verdicts are that all is well, and touch no row."""
+    verdict, held, notice = outcome
     seen = {"last_seen_at": now, "figure": verdict.figure[:100], "text": verdict.text}
     if held.begins is not None:
-        began = {"run_id": attempt.run_id, "began_at": datetime.fromtimestamp(held.begins, UTC), "noticed_at": now}
-        notice, made = rows.get_or_create(
-            attempt=attempt, kind=verdict.kind, key=verdict.key, defaults={**began, **seen}
-        )  # fmt: skip
-        if made:
-            _tell(notice, telling.BEGINS)
-    elif held.ends:
-        for notice in rows:
-            notice.ended_at = now
-            notice.save(update_fields=["ended_at"])
+        _begin(attempt, verdict, held.begins, {"noticed_at": now, **seen})
+    elif held.ends and notice:
+        if Notice.objects.open().filter(pk=notice.pk).update(ended_at=now):
             _tell(notice, telling.OVER)
-    elif verdict.level == Level.BAD:
-        rows.update(**seen)
+    elif verdict.level == Level.BAD and notice:
+        Notice.objects.open().filter(pk=notice.pk).update(**seen)
+
+
+def _begin(attempt: Attempt, verdict: Verdict, since: float, seen: dict[str, Any]) -> None:
+    began = {"run_id": attempt.run_id, "began_at": datetime.fromtimestamp(since, UTC)}
+    notice, made = Notice.objects.get_or_create(
+        attempt=attempt, kind=verdict.kind, key=verdict.key, ended_at=None, defaults={**began, **seen}
+    )
+    if made:
+        _tell(notice, telling.BEGINS)
 
 
 def _tell(notice: Notice, what: str) -> None:
