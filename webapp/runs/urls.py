@@ -2,12 +2,15 @@
 
 from django.urls import path
 
-from .views import act, checkpoints, detail, exports, feed, index, labels, log, many, models, new, queue
+from .views import act, checkpoints, compare, detail, exports, feed, index, labels, log, many, models, new, queue
 
 app_name = "runs"
 urlpatterns = [
     path("", index.runs, name="list"),
     path("many", many.many, name="many"),
+    path("compare", compare.compare, name="compare"),
+    path("compare/series.json", compare.compared, name="compared"),
+    path("compare/series.csv", compare.compared_csv, name="compared_csv"),
     path("new/", new.new, name="new"),
     path("new/panel", new.panel, name="panel"),
     path("models/new/", models.add, name="add_model"),

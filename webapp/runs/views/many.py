@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from training.spec.lint import Problem, Refused
@@ -25,6 +26,8 @@ Act = Callable[[Run], object]
 def many(request: HttpRequest) -> HttpResponse:
     """Take the ticked runs (`run`, several) and the button that was pressed (`act`); `back` is the list's query."""
     keys = [key for text in request.POST.getlist("run") if (key := key_of(text))]
+    if request.POST.get("act") == "compare":
+        return redirect(f"{reverse('runs:compare')}?{urlencode([('run', key) for key in keys])}")
     try:
         act, done = _chosen(request)
         _tell(request, actions.each(keys, act), done)

@@ -1,0 +1,74 @@
+"""One metric of several runs, along steps, tokens or time."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..models import Run, Series
+from ..readings import AT
+from ..series import Reading, read
+
+POINTS = 600  # of each run: more than a chart is wide for twenty of them
+Pair = list[Any]  # [x, value as JSON carries it]
+
+
+class Along(NamedTuple):
+    """What curves are drawn along. `series`: has each step's x; empty: x is the step. `from_first`: counted from 0."""
+
+    label: str
+    series: str = ""
+    from_first: bool = False
+
+
+ALONG = {
+    "step": Along("step"),
+    "tokens": Along("tokens", "num_tokens"),
+    "time": Along("time since the start", AT, from_first=True),
+}
+
+
+def metrics(runs: Sequence[Run]) -> list[str]:
+    """Return the names of all metrics over steps that any of these runs has, the loss first."""
+    rows = Series.objects.filter(attempt__run__in=runs, axis="step").values_list("name", flat=True).distinct()
+    held = {along.series for along in ALONG.values()} | {"epoch"}
+    return sorted(set(rows) - held, key=lambda name: (name != "loss", name != "eval/loss", name))
+
+
+def curves(runs: Sequence[Run], name: str, x: str) -> dict[int, list[Pair] | None]:
+    """Return each run's curve as [x, value], by run: empty where it has none, None where it has no such x."""
+    along = ALONG[x]
+    return {run.pk: _curve(run, name, along) for run in runs}
+
+
+def _curve(run: Run, name: str, along: Along) -> list[Pair] | None:
+    found = read(run, name, POINTS)
+    if found is None or not found.steps:
+        return []
+    if not along.series:
+        return [list(pair) for pair in zip(found.steps, found.values, strict=True)]
+    there = read(run, along.series, POINTS)
+    ticks = _finite(there) if there else []
+    if not ticks:
+        return None
+    zero = ticks[0][1] if along.from_first else 0.0
+    return [[at(ticks, step) - zero, value] for step, value in zip(found.steps, found.values, strict=True)]
+
+
+def _finite(reading: Reading) -> list[tuple[float, float]]:
+    pairs = zip(reading.steps, reading.values, strict=True)
+    return [(step, x) for step, x in pairs if not isinstance(x, str) and math.isfinite(x)]
+
+
+def at(ticks: Sequence[tuple[float, float]], step: float) -> float:
+    """Return x at a step, on the straight line between the two known next to it; at the ends, theirs.
+
+    Of a long run not every step's x was read. What rises steadily between two points, such as tokens, is exact there.
+    """
+    above = bisect_left(ticks, (step, -math.inf))
+    if above == len(ticks) or ticks[above][0] == step or above == 0:
+        return ticks[min(above, len(ticks) - 1)][1]
+    (low, first), (high, last) = ticks[above - 1], ticks[above]
+    return first + (last - first) * (step - low) / (high - low)
