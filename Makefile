@@ -4,6 +4,7 @@
 # make check   style, types, architecture
 # make bench-latency  from a line written on a node to its point drawn in the browser
 # make bench-stop     from Stop to the proof that nothing is left, beside the save; with a save and now; root
+# make bench-live     the live view against its goals: line to point, first pictures, lists, a page left open
 # make bench-launch   from a click to rank 0's first line, beside the same commands by hand; root
 # make bench-load     memory and time of loading a 1.1B model, four ways; 2.2 GB of disk
 # make bench-demo     the demo's first run: how long, how much memory, does the loss fall
@@ -41,7 +42,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-launch bench-stop bench-load bench-demo bench-save bench-lists bench-watch bench-notices bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-live bench-launch bench-stop bench-load bench-demo bench-save bench-lists bench-watch bench-notices bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -89,6 +90,10 @@ $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.in
 bench-latency: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
 	@$(BIN)/python -m tests.bench.latency $(BENCH_ARGS)
+
+bench-live: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
+	@tests/packages.sh
+	@$(BIN)/python -W ignore -m tests.bench.live $(BENCH_ARGS)
 
 bench-launch: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@$(BIN)/python -m tests.bench.launch $(BENCH_ARGS)

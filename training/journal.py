@@ -50,12 +50,16 @@ class Opened:
 
     file: int
     pid: int
+    inode: os.stat_result
     size: int = -1
     seq: int = 0
 
     def usable(self, path: Path) -> bool:
         """Tell whether it still is the file at `path`, and ours alone: a forked child would share our lock with us."""
-        return self.pid == os.getpid() and path.exists() and os.path.samestat(os.fstat(self.file), path.stat())
+        try:
+            return self.pid == os.getpid() and os.path.samestat(self.inode, os.stat(path))
+        except FileNotFoundError:
+            return False
 
 
 class Journal:
@@ -92,16 +96,17 @@ class Journal:
     def _flush(self) -> None:
         with self._locked() as opened:
             # Nobody wrote since we did: no need to read the last line, which took longer than all the rest.
-            if os.fstat(opened.file).st_size != opened.size:
+            size = os.fstat(opened.file).st_size
+            if size != opened.size:
                 opened.seq = last_seq(self.path)
             opened.size = -1
             while self._waiting:
                 line = self._waiting[0]
                 if not (line.only_first and any(event.kind == line.kind for event in tail(self.path))):
-                    write_whole(opened.file, line.encoded(opened.seq + 1))
+                    size += write_whole(opened.file, line.encoded(opened.seq + 1))
                     opened.seq += 1
                 self._waiting.popleft()
-            opened.size = os.fstat(opened.file).st_size
+            opened.size = size
 
     @contextmanager
     def _locked(self) -> Iterator[Opened]:
@@ -116,7 +121,7 @@ class Journal:
         if self._opened is None or not self._opened.usable(self.path):
             self.close()
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-            self._opened = Opened(file, os.getpid())
+            self._opened = Opened(file, os.getpid(), os.fstat(file))
         return self._opened
 
     def close(self) -> None:
@@ -135,13 +140,13 @@ class Journal:
                 print(f"journal {self.path}: {error}; going on", file=sys.stderr, flush=True)
 
 
-def write_whole(file: int, line: bytes) -> None:
-    """Write `line` in one write(), or nothing of it. Raises OSError."""
-    start = os.fstat(file).st_size
+def write_whole(file: int, line: bytes) -> int:
+    """Append `line` to a file that is locked by us, in one write() or not at all; return its bytes. Raises OSError."""
     written = os.write(file, line)
     if written != len(line):
-        os.ftruncate(file, start)
+        os.ftruncate(file, os.fstat(file).st_size - written)
         raise OSError(28, f"only {written} of {len(line)} bytes fitted")
+    return written
 
 
 def tail(path: Path) -> list[Event]:

@@ -87,6 +87,7 @@ GPU_SAMPLED = (
 )
 
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+STRICT = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 class BadLine(ValueError):
@@ -105,8 +106,11 @@ class Event:
 
     def line(self) -> str:
         """Return the line, newline included; strict JSON."""
-        body = {"seq": self.seq, "at": self.at, "kind": str(self.kind), "step": self.step, "data": strict(self.data)}
-        return json.dumps(body, separators=(",", ":"), allow_nan=False) + "\n"
+        body = {"seq": self.seq, "at": self.at, "kind": str(self.kind), "step": self.step, "data": self.data}
+        try:  # nearly always all is finite: looking at each value first took half the time of a line
+            return STRICT.encode(body) + "\n"
+        except ValueError:
+            return STRICT.encode(body | {"data": strict(self.data)}) + "\n"
 
 
 def strict(value: Any) -> Any:
