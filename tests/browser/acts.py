@@ -45,7 +45,8 @@ class Rows:
 
     def metrics(self, run: int, losses: list[float], after: int = 0) -> None:
         """Write a step's line for each loss, the first at step `after` + 1, in one batch."""
-        figures = ({"loss": loss, "grad_norm": 1.0, "learning_rate": 1e-4, "num_tokens": 512.0} for loss in losses)
+        same = {"grad_norm": 1.0, "learning_rate": 1e-4}
+        figures = (same | {"loss": loss, "num_tokens": 512.0 * (after + i)} for i, loss in enumerate(losses, 1))
         self.feeds[run].write("train@0", *(("metrics", after + i, data) for i, data in enumerate(figures, 1)))
 
     def samples(self, run: int, count: int) -> None:

@@ -49,11 +49,14 @@ export class Charts {
 
   curve(name, axis) { return this.curves.get(name, axis); }
 
+  /** What steps are drawn over: themselves until it is there by which they are turned. */
+  get x() { return !scaleOf(this.view.x) || this.curves.whole.get(scaleOf(this.view.x))?.whole ? this.view.x : "step"; }
+
   /** Where steps lie on the x axis. Read anew for each frame, since its curve grows. */
   scale(axis) {
-    const name = axis === "step" ? scaleOf(this.view.x) : undefined;
-    this.scaled ??= { name, scale: new Scale(name && (this.curves.get(name, "step") ?? { xs: [], ys: [] })) };
-    return name === undefined ? STILL : this.scaled.scale;
+    const name = axis === "step" ? scaleOf(this.x) : undefined;
+    if (!name) return STILL;
+    return (this.scaled ??= new Scale(this.curves.get(name, "step") ?? { xs: [], ys: [] }));
   }
 
   /** A mark at each evaluation that is known. */

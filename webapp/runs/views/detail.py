@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -13,6 +14,12 @@ from ..models import Placement, Run
 from ..page import PARTS
 from .find import get_run
 from .log import end
+
+STATIC = settings.BASE_DIR / "webapp" / "static"
+MODULES = (
+    *("charts.js", "series.js", "link.js", "log.js", "page.js"),
+    *sorted(str(path.relative_to(STATIC)) for path in STATIC.glob("charts/*.js")),
+)
 
 
 @never_cache
@@ -38,6 +45,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     live["log"] = log["live"]
     parts = {name: make(found) for name, make in PARTS.items()}
     context = {"run": found, "live": live, "log": log, "log_nodes": log["nodes"], "parts": parts}
+    context["modules"] = MODULES
     return render(request, "runs/detail.html", context)
 
 

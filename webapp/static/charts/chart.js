@@ -42,7 +42,7 @@ export class Chart {
     const data = names.length ? this.data(names) : [[]];
     if (!data[0].length) { this.empty(this.page.view.spans[this.over] ? NOT_HERE : NOTHING); return; }
     const { view } = this.page;
-    const shape = [view.x, view.log, view.smoothing > 0, ...names.map((name) => `${name}${this.curve(name).tail.length ? "+" : ""}`)].join();
+    const shape = [this.page.x, view.log, view.smoothing > 0, ...names.map((name) => `${name}${this.curve(name).tail.length ? "+" : ""}`)].join();
     if (!this.plot || shape !== this.shape) this.make(names, shape, data);
     else this.plot.setData(data);
     fill(this);

@@ -7,7 +7,7 @@ const APART = 3, TEXTS_APART = 48; // CSS pixels between marks, and between thei
 
 /** Where a mark lies on the chart's x axis; null: nowhere. */
 function place(mark, chart) {
-  const over = chart.over === "time" ? "time" : chart.page.view.x;
+  const over = chart.over === "time" ? "time" : chart.page.x;
   if (over === "time" && mark.at !== null) return mark.at;
   return mark.x === null ? null : chart.scale.place(mark.x);
 }

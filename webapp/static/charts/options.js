@@ -11,7 +11,7 @@ const NEAR = 24; // CSS pixels from the pointer to a point whose value is told
 const FAINT = 0.28; // of a line that is smoothed
 
 export function options(chart) {
-  const over = chart.over === "time" ? "time" : chart.page.view.x;
+  const over = chart.over === "time" ? "time" : chart.page.x;
   return {
     ...chart.dimensions(),
     series: lines(chart, over),
