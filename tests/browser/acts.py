@@ -10,13 +10,18 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from tests.webapp.rows import HOSTILE, START, Feed, make_world
 from tests.webapp.trials import exported
 from training.spec.faults import Reason
+from webapp.notices import telling
+from webapp.notices.models import Notice, Sending
+from webapp.notices.subscribing import subscribe
 from webapp.runs import actions
 from webapp.runs.models import Event, Placement, Run
 from webapp.runs.states import RunState
+from workers.notices import watching
 
 GIB = 1 << 30
 STACKS = "Thread 0x7f (most recent call first):\n  File a.py, line 3 in waits\n"
@@ -100,6 +105,15 @@ class Rows:
                 done.set()
         return [(feed.run.pk, Event.objects.filter(run=feed.run, kind="metrics").count()) for feed in feeds]
 
+    def watch(self, run: int) -> None:
+        """Let the watch look at all runs, and the person be told of this one by a webhook that is not there."""
+        watching.sweep(timezone.now())
+        watching.watch_runs()
+        assert Notice.objects.open().filter(run=run).exists()
+        said = {"way": "webhook", "url": "https://192.0.2.1/x", "scope": "run", "run": run, "kinds": ["spike", "ended"]}
+        made, _ = subscribe(self.world.user, said, "http://127.0.0.1")
+        Sending.objects.filter(pk=telling.test(made).pk).update(tries=1, problem="it answered 500")
+
     def many(self, count: int) -> None:
         """Make so many drafts more, all alike."""
         run = self.world.draft("one of many")
@@ -112,6 +126,7 @@ class Rows:
         self.samples(shown, 30)
         self.log(shown, [f"{{'loss': {1 / i:.3f}}}" for i in range(1, 60)])
         self.metrics(shown, [3.0, float("nan"), *(2.5 - i / 100 for i in range(100))])
+        self.watch(shown)
         done = self.running("done", total=5)
         self.metrics(done, [3.0, 2.5, 2.0, 1.5, 1.25])
         checkpoints = [self.checkpoint(done, step) for step in (2, 4, 5)]
@@ -129,7 +144,8 @@ class Rows:
             "nodes": "/fleet/nodes/", "node": f"/fleet/nodes/{self.world.nodes[0].name}/",
             "add-node": "/fleet/nodes/add", "preflight": "/fleet/clusters/pair/preflight",
             "identities": "/fleet/identities/", "destinations": "/deliveries/destinations/",
-            "leftovers": "/fleet/leftovers/", "tokens": "/accounts/tokens/", "add-model": "/runs/models/new/",
+            "leftovers": "/fleet/leftovers/", "tokens": "/accounts/tokens/", "notices": "/accounts/notices/",
+            "add-model": "/runs/models/new/",
         }  # fmt: skip
 
 
