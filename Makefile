@@ -19,6 +19,7 @@
 # make bench-follow   one follower reads 200 runs of 2 nodes: lag, memory, lines lost; root for hosts of its own
 # make bench-notices  a pass of the watch over 200 runs: time, queries; BENCH_ARGS=--postgres
 # make bench-lists    10,000 runs in the list, 20 long ones beside each other: requests, and the first row drawn
+# make bench-store    the series store: points a second in, and windows of a series of 10,000,000 points; 2 GB of disk
 # make bench-watch    what being watched costs a training step
 # make bench-download  5 GB through the web server: interrupted, memory, and the pages beside it; 5 GB of disk
 # make gpu-check   what only a GPU can show, in under five minutes; installs nothing
@@ -42,7 +43,7 @@ NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo up test check constraints bench-latency bench-live bench-launch bench-stop bench-load bench-demo bench-save bench-lists bench-watch bench-notices bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
+.PHONY: demo up test check constraints bench-latency bench-live bench-launch bench-stop bench-load bench-demo bench-save bench-lists bench-store bench-watch bench-notices bench-download bench-export bench-plan prove-export prove-memory prove-resume prove-faults prove-oldest gpu-check screenshots clean
 .DELETE_ON_ERROR:
 
 demo up: $(VENV)/.installed $(FRONTEND)/node_modules/.installed
@@ -143,6 +144,10 @@ bench-notices: $(VENV)/.tests
 bench-lists: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
 	@$(BIN)/python -m tests.bench.lists $(BENCH_ARGS)
+
+bench-store: $(VENV)/.tests
+	@tests/packages.sh
+	@$(BIN)/python -m tests.bench.store $(BENCH_ARGS)
 
 bench-watch: $(VENV)/.tests
 	@$(BIN)/python -m tests.bench.watch $(BENCH_ARGS)

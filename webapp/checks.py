@@ -10,6 +10,8 @@ from urllib.parse import urlparse
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
+from webapp.runs import retention
+
 LOCAL = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 SHORT_KEY = 32
 PACKAGES = {
@@ -91,6 +93,19 @@ def mail(**kwargs: Any) -> list[CheckMessage]:
             what,
             hint="Give smtp+starttls://USER:PASSWORD@HOST:587, smtps:// or smtp://, and SHARDBOARD_EMAIL_FROM.",
             id="webapp.E005",
+        )
+    ]
+
+
+@register()
+def samples_days(**kwargs: Any) -> list[CheckMessage]:
+    if retention.days() is not None:
+        return []
+    return [
+        Error(
+            f"SHARDBOARD_SAMPLES_DAYS is {settings.SAMPLES_DAYS!r}, no whole number of days",
+            hint="Give how many days after a run's end its raw samples are kept, or 0 to keep them for ever.",
+            id="webapp.E006",
         )
     ]
 

@@ -19,6 +19,7 @@ PIP_WHEELS = env.text("SHARDBOARD_PIP_WHEELS")
 PIP_NO_INDEX = env.flag("SHARDBOARD_PIP_NO_INDEX")
 
 SSH_AGENT = env.text("SHARDBOARD_SSH_AGENT", env.text("SSH_AUTH_SOCK"))  # asked for an identity that it holds alone
+SAMPLES_DAYS = env.text("SHARDBOARD_SAMPLES_DAYS", "0")  # kept after a run's end; 0: for ever. See runs/retention.py
 RANK_ENV = env.text("SHARDBOARD_RANK_ENV")  # a file, read at each launch: see runs/rank_env.py
 
 DEBUG = env.flag("SHARDBOARD_DEBUG")

@@ -11,7 +11,7 @@ from webapp import dispatch
 from webapp.fleet.models import Provision
 from webapp.fleet.models.provision import ENDED
 from webapp.preflights.models import Preflight
-from webapp.runs import jobkinds
+from webapp.runs import jobkinds, retention
 from webapp.runs.models import Attempt, Checkpoint
 from webapp.runs.states import ON_NODES, RunState
 
@@ -46,6 +46,7 @@ def sweep() -> None:
     leftovers.sweep(now)
     watching.sweep(now)
     sending.sweep(now)
+    retention.drop(now)
     for attempt in finish.to_clear(now).filter(due):
         if _put_off(attempt, CLEAR_EVERY):
             dispatch.send(dispatch.CLEAR_ATTEMPT, attempt.pk)

@@ -45,6 +45,12 @@ def test_a_data_set_folder_that_can_not_be_written(settings: Any, tmp_path: Path
     assert "webapp.E004" in ids()
 
 
+@pytest.mark.parametrize(("days", "wrong"), [("0", False), ("90", False), ("-1", True), ("1.5", True), ("", True)])
+def test_days_that_samples_are_kept(settings: Any, days: str, wrong: bool) -> None:
+    settings.SAMPLES_DAYS = days
+    assert ("webapp.E006" in ids()) == wrong
+
+
 def test_missing_front_end_packages_are_a_warning_with_a_way_out(settings: Any, tmp_path: Path) -> None:
     settings.NODE_MODULES = settings.STATIC_ROOT = tmp_path
     (warning,) = checks.front_end()

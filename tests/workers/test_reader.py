@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.spec.events import Event
-from workers.follow.reader import LOG_BYTES, Batch, LogReader, Reader, fold, reader_of
+from training.spec.events import BadLine, Event, parse
+from workers.follow.reader import LOG_BYTES, Batch, LogReader, Reader, fold, reader_of, sound
 
 
 def line(seq: int, **data: object) -> bytes:
@@ -94,3 +95,32 @@ def test_the_source_says_how_a_file_is_read() -> None:
     assert isinstance(reader_of("log@0", 0), LogReader)
     assert isinstance(reader_of("exportlog@3", 0), LogReader)
     assert not isinstance(reader_of("train@0", 0), LogReader)
+
+
+USUAL = {"loss": 0.1, "n": 7, "odd": "NaN", "gpus": [{"index": 0, "used": None}], "text": 'ä " \\ {'}
+
+
+@pytest.mark.parametrize("kind", ["metrics", "sample"])
+def test_a_usual_line_keeps_its_data_s_text(kind: str) -> None:
+    raw = Event(5, 1700000000.25, kind, 3, USUAL).line().rstrip().replace("\\u00e4", "ä")
+    found = sound(raw.encode())
+    assert (found, found.text) == (parse(raw), raw[raw.index('"data":') + 7 : -1])
+
+
+HEAD = b'{"seq":1,"at":1.5,"kind":"metrics","step":null,"data":'
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [b'{"x":NaN}}', b'{"x":1e999}}', b'{"x":-Infinity}}', b'{"x":[{"y":' + b"9" * 400 + b'.5}]}}', b'{"x":"\\u0000"}}',
+     b'{"x":"\\ud800"}}', b'{"x":1},"data":{"y":2}}', b'{"x":1},"more":{}}', b'{"x":1} }'],
+)  # fmt: skip
+def test_a_line_that_is_otherwise_is_read_all_the_same_and_keeps_no_text(tail: bytes) -> None:
+    found = sound(HEAD + tail)
+    assert (repr(found), found.text) == (repr(parse((HEAD + tail).decode())), "")
+
+
+@pytest.mark.parametrize("tail", [b"{x}}", b'{"x":1}', b'{"x":"\xff"}}', b'{"x":"\n"}}', b"[1]}"])
+def test_a_line_that_begins_as_usual_and_is_none(tail: bytes) -> None:
+    with pytest.raises(BadLine):
+        sound(HEAD + tail)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -96,13 +97,17 @@ class BadLine(ValueError):
 
 @dataclass(frozen=True)
 class Event:
-    """One line. `step` is the optimizer step it belongs to, if any."""
+    """One line. `step` is the optimizer step it belongs to, if any.
+
+    `text`: the data as the line has it, where that is strict JSON and may be kept as it is; else empty.
+    """
 
     seq: int
     at: float
     kind: str
     step: int | None = None
     data: dict[str, Any] = field(default_factory=dict)
+    text: str = field(default="", compare=False, repr=False)
 
     def line(self) -> str:
         """Return the line, newline included; strict JSON."""
@@ -135,6 +140,8 @@ def number(value: Any) -> float | None:
 
 def parse(line: str | bytes) -> Event:
     """Read one line; raise BadLine where it isn't an event."""
+    if isinstance(line, bytes) and (found := _usual(line)):
+        return found
     try:
         raw = json.loads(line)
         step = raw.get("step")
@@ -148,3 +155,41 @@ def parse(line: str | bytes) -> Event:
     if event.seq < 1 or not isinstance(event.data, dict):
         raise BadLine(f"not an event: seq {event.seq}")
     return event
+
+
+# A line as `Event.line` writes it. What is in there need not be made into text again: numbers are the most of it.
+USUAL = re.compile(
+    rb'\{"seq":([1-9]\d{0,17}),"at":(\d{1,17}(?:\.\d{1,9})?),"kind":"(\w{1,30})","step":(\d{1,18}|null),"data":(\{.*\})\}'
+)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse).decode
+
+
+def _usual(line: bytes) -> Event | None:
+    """Read a line as our own writers write them; None where it is otherwise, or has in it what needs a closer look."""
+    found = USUAL.fullmatch(line)
+    if found is None or b"\\u" in line:
+        return None
+    seq, at, kind, step, raw = found.groups()
+    try:
+        text = raw.decode()
+        data = _decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if not _finite(data):
+        return None
+    return Event(int(seq), float(at), kind.decode(), None if step == b"null" else int(step), data, text)
+
+
+def _finite(value: Any) -> bool:
+    """Tell whether no number in there is too large for a float: 1e999 is read as infinity."""
+    if value.__class__ is float:
+        return value - value == 0.0
+    if value.__class__ is dict:
+        return all(map(_finite, value.values()))
+    return all(map(_finite, value)) if value.__class__ is list else True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from training.spec.events import Kind
 from webapp.runs import jobkinds
 from webapp.runs.counts import not_counts
-from webapp.runs.models import Event
+from webapp.runs.readings import Told
 
 from .models import Delivery
 
@@ -14,7 +14,7 @@ FLAGS = ("already", "replaced")
 LONGEST = 2000
 
 
-def bad_delivered(event: Event) -> str:
+def bad_delivered(event: Told) -> str:
     data = event.data
     for name in TEXTS:
         value = data.get(name, "")
@@ -27,7 +27,7 @@ def bad_delivered(event: Event) -> str:
     return not_counts(event, "bytes_sent", "bytes_skipped")
 
 
-def _delivered(delivery_id: int, event: Event) -> None:
+def _delivered(delivery_id: int, event: Told) -> None:
     names = (*TEXTS, *FLAGS, "files", "bytes_sent", "bytes_skipped")
     result = {name: event.data[name] for name in names if name in event.data}
     Delivery.objects.filter(pk=delivery_id).update(result=result)

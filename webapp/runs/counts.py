@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .models import Event
+from .readings import Told
 
 SMALL_INT, INT, BIG_INT = 2**15 - 1, 2**31 - 1, 2**62  # SQLite takes more, PostgreSQL refuses the row
 
 
-def not_counts(event: Event, *names: str, most: int = BIG_INT) -> str:
+def not_counts(event: Told, *names: str, most: int = BIG_INT) -> str:
     """Return what is wrong with fields that must be whole numbers from 0 to `most`, as their columns hold them."""
     for name in names:
         value = event.data.get(name)

@@ -13,33 +13,31 @@ from ..dispatch import advance_job, advance_run
 from . import jobkinds, sketches
 from .counts import INT, SMALL_INT, not_counts
 from .each import raise_each, update_each
-from .models import Attempt, Checkpoint, CheckpointPart, Event, Placement, Run, Series, Stream
+from .fresh import Fresh
+from .models import Attempt, Checkpoint, CheckpointPart, Placement, Run, Series, Stream
 from .models.series import columns
-from .readings import PROBLEM, readings
-from .serieskeys import Key, is_known, series_ids
+from .news import News, Points
+from .readings import PROBLEM, Told
+from .serieskeys import series_ids
 
-Points = dict[Key, dict[float, float]]  # of each series {x: value}
 
-
-def flag(stream: Stream, events: Iterable[Event]) -> None:
+def flag(stream: Stream, events: Iterable[Fresh]) -> None:
     """Mark each event whose data is not what its kind promises; it is stored, and means nothing for rows."""
     checks = CHECKS | dict(jobkinds.of(stream.job_kind).checks) if stream.job_kind else CHECKS
     for event in events:
         if (check := checks.get(event.kind)) and (problem := check(event)):
-            event.data = {**event.data, PROBLEM: problem}
+            event.mark(PROBLEM, problem)
 
 
-def take(digested: Iterable[tuple[Stream, Sequence[Event]]]) -> None:
+def take(digested: Iterable[tuple[Stream, Sequence[Fresh]]]) -> None:
     """Digest events, all new and flagged, each with the other ones of its stream."""
-    points: Points = {}
+    news = News()
     reached: dict[int, tuple[Stream, int]] = {}  # by attempt: the last step
     for stream, events in digested:
         for event in events:
             if PROBLEM in event.data:
                 continue
-            for reading in () if is_known(event) else readings(event):
-                key = Key(event.attempt_id, reading.name[:100], reading.axis)
-                points.setdefault(key, {})[reading.x] = reading.value
+            news.add(event)
             if stream.job_kind:
                 _of_job(stream, event)
             elif event.kind == Kind.METRICS and event.step is not None:
@@ -47,6 +45,7 @@ def take(digested: Iterable[tuple[Stream, Sequence[Event]]]) -> None:
                 reached[event.attempt_id] = stream, max(before, event.step)
             elif handler := HANDLERS.get(event.kind):
                 handler(stream, event)
+    points = news.points()
     _store_last(points)
     sketches.take(points)
     _progress({stream.attempt: step for stream, step in reached.values()})
@@ -74,11 +73,11 @@ def _store_last(found: Points) -> None:
     raise_each(Series, "last_x", ("last_value", "last_odd"), rows)
 
 
-def _bad_started(event: Event) -> str:
+def _bad_started(event: Told) -> str:
     return not_counts(event, "world_size", "total_steps", most=INT)
 
 
-def _bad_checkpoint(event: Event) -> str:
+def _bad_checkpoint(event: Told) -> str:
     if event.step is None:
         return "step is missing"
     if not isinstance(event.data.get("files"), list) and (problem := not_counts(event, "files", most=INT)):
@@ -90,25 +89,25 @@ def _bad_checkpoint(event: Event) -> str:
     )
 
 
-def _bad_exit(event: Event) -> str:
+def _bad_exit(event: Told) -> str:
     reason = event.data.get("reason")
     return "" if reason in list(Reason) else f"reason is {reason!r}"
 
 
-def _bad_sample(event: Event) -> str:
+def _bad_sample(event: Told) -> str:
     gpus = event.data.get("gpus", [])
     sound = isinstance(gpus, list) and all(isinstance(g, dict) and isinstance(g.get("index"), int) for g in gpus)
     return "" if sound else "gpus is not a list of objects with an index"
 
 
-def _bad_progress(event: Event) -> str:
+def _bad_progress(event: Told) -> str:
     phase = event.data.get("phase")
     if not isinstance(phase, str) or len(phase) > 20:
         return f"phase is {phase!r}"
     return not_counts(event, "done", "total")
 
 
-def _started(stream: Stream, event: Event) -> None:
+def _started(stream: Stream, event: Told) -> None:
     first = stream.attempt.started_at is None
     stream.attempt.facts = event.data
     stream.attempt.world_size = event.data["world_size"]
@@ -126,7 +125,7 @@ def _runs_of_newest(stream: Stream) -> QuerySet[Run]:
     return Run.objects.filter(pk=attempt.run_id).exclude(attempts__number__gt=attempt.number)
 
 
-def _checkpoint(stream: Stream, event: Event) -> None:
+def _checkpoint(stream: Stream, event: Told) -> None:
     data = event.data
     checkpoint, _ = Checkpoint.objects.get_or_create(
         attempt_id=stream.attempt_id,
@@ -146,13 +145,13 @@ def _checkpoint(stream: Stream, event: Event) -> None:
         checkpoint.save(update_fields=["completed_at"])
 
 
-def _checkpoint_deleted(stream: Stream, event: Event) -> None:
+def _checkpoint_deleted(stream: Stream, event: Told) -> None:
     Checkpoint.objects.filter(attempt_id=stream.attempt_id, step=event.step or 0, deleted_at=None).update(
         deleted_at=event.at
     )
 
 
-def _exit(stream: Stream, event: Event) -> None:
+def _exit(stream: Stream, event: Told) -> None:
     rank = int(stream.source.partition("@")[2])
     rows = Placement.objects.filter(attempt_id=stream.attempt_id, rank=rank)
     # the exit file, which somebody else may have read by now, says the same and has the evidence as well; and what we
@@ -163,7 +162,7 @@ def _exit(stream: Stream, event: Event) -> None:
     advance_run(event.run_id)
 
 
-def _of_job(stream: Stream, event: Event) -> None:
+def _of_job(stream: Stream, event: Told) -> None:
     """Take a line of a job of one node: its progress and its end mean the same for all kinds."""
     kind, job_id = jobkinds.of(stream.job_kind), stream.job_id or 0
     if event.kind == Kind.EXIT:
@@ -176,13 +175,13 @@ def _of_job(stream: Stream, event: Event) -> None:
         handler(job_id, event)
 
 
-HANDLERS: dict[str, Callable[[Stream, Event], None]] = {
+HANDLERS: dict[str, Callable[[Stream, Told], None]] = {
     Kind.STARTED: _started,
     Kind.CHECKPOINT: _checkpoint,
     Kind.CHECKPOINT_DELETED: _checkpoint_deleted,
     Kind.EXIT: _exit,
 }
-CHECKS: dict[str, Callable[[Event], str]] = {
+CHECKS: dict[str, Callable[[Told], str]] = {
     Kind.STARTED: _bad_started,
     Kind.CHECKPOINT: _bad_checkpoint,
     Kind.EXIT: _bad_exit,

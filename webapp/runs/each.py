@@ -2,8 +2,8 @@
 
 Columns are named as the database has them; values are given as the database takes them. SQLite runs one prepared
 statement row by row, with nothing between. PostgreSQL is asked once for many rows, since each question costs it more
-than a row; it gets them as one text of JSON, because psycopg takes longer to put a value for every placeholder than
-PostgreSQL to store the rows.
+than a row: they are copied in, or where rows may be there already come as one text of JSON, because psycopg takes
+longer to put a value for every placeholder than PostgreSQL to store the rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ def insert_each(model: type[models.Model], columns: Sequence[str], rows: Rows, *
     conflict = _conflict(columns, unique) if unique else ""
     if connection.vendor == "sqlite":
         return _execute(f"{sql} VALUES ({', '.join(['%s'] * len(columns))}){conflict}", rows)
-    return _ask(f"{sql} SELECT * FROM {_listing(model, columns)}{conflict}", columns, rows)  # noqa: S608
+    if not unique:
+        return _copy(f"COPY {_quoted(model._meta.db_table)} ({_listed(columns)}) FROM STDIN", rows)
+    types = {field.column: field.rel_db_type(connection) for field in model._meta.concrete_fields}
+    taken = ", ".join(f"{_quoted(name)}::{types[name]}" for name in columns)
+    return _ask(f"{sql} SELECT {taken} FROM {_listing(model, columns)}{conflict}", columns, rows)  # noqa: S608
 
 
 def _conflict(columns: Sequence[str], unique: Sequence[str]) -> str:
@@ -62,12 +66,14 @@ def _conflict(columns: Sequence[str], unique: Sequence[str]) -> str:
     return f" ON CONFLICT ({_listed(unique)}) DO UPDATE SET {renewed}"
 
 
-def time_value(time: datetime) -> Any:
-    return connection.ops.adapt_datetimefield_value(time)
+def time_value(time: datetime) -> str:
+    """Return a time of UTC."""
+    text = str(time)
+    return text.removesuffix("+00:00") if connection.vendor == "sqlite" else text
 
 
-def json_value(value: Any) -> Any:
-    return connection.ops.adapt_json_value(value, None) if connection.vendor == "sqlite" else value
+def json_value(value: Any) -> str:
+    return json.dumps(value)
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -85,9 +91,10 @@ def _execute(sql: str, rows: Rows) -> None:
 
 
 def _listing(model: type[models.Model], columns: Sequence[str]) -> str:
-    """Return the SQL of a table of these columns, which is given as JSON."""
+    """Return the SQL of a table of these columns, which is given as JSON; what is JSON itself in there is text."""
     types = {field.column: field.rel_db_type(connection) for field in model._meta.concrete_fields}
-    return f"json_to_recordset(%s) AS new ({', '.join(f'{_quoted(name)} {types[name]}' for name in columns)})"
+    given = {name: "text" if types[name] == "jsonb" else types[name] for name in columns}
+    return f"json_to_recordset(%s) AS new ({', '.join(f'{_quoted(name)} {given[name]}' for name in columns)})"
 
 
 def _ask(sql: str, columns: Sequence[str], rows: Rows) -> None:
@@ -95,8 +102,11 @@ def _ask(sql: str, columns: Sequence[str], rows: Rows) -> None:
     with connection.cursor() as cursor:
         for first in range(0, len(rows), AT_ONCE):
             named = [dict(zip(columns, row, strict=True)) for row in rows[first : first + AT_ONCE]]
-            cursor.execute(sql, [json.dumps(named, default=_text)])
+            cursor.execute(sql, [json.dumps(named, default=str)])
 
 
-def _text(value: Any) -> str:
-    return "\\x" + value.hex() if isinstance(value, bytes) else str(value)  # as PostgreSQL reads a bytea
+def _copy(sql: str, rows: Rows) -> None:
+    if rows:
+        with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(sql) as copy:
+            for row in rows:
+                copy.write_row(row)

@@ -10,12 +10,13 @@ from training.spec.job import FORMATS
 from . import jobkinds
 from .archive import Archive
 from .counts import not_counts
-from .models import Event, Export
+from .models import Export
+from .readings import Told
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def bad_exported(event: Event) -> str:
+def bad_exported(event: Told) -> str:
     data = event.data
     if not isinstance(data.get("files"), list) or not isinstance(data.get("proof"), dict):
         return "files or proof is missing"
@@ -37,7 +38,7 @@ def _is_file(file: object) -> bool:
     return bool(SHA256.fullmatch(str(file.get("sha256"))))
 
 
-def _exported(export_id: int, event: Event) -> None:
+def _exported(export_id: int, event: Told) -> None:
     data = event.data
     found = {name: data[name] for name in ("bytes", "files", "proof")} | {"made_dtype": data["dtype"]}
     passport = {"passport": data["passport"]} if isinstance(data.get("passport"), dict) else {}

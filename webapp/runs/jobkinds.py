@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from .models import Event, NodeJob
+from .models import NodeJob
+from .readings import Told
 
-Check = Callable[[Event], str]
-Handler = Callable[[int, Event], None]
+Check = Callable[[Told], str]
+Handler = Callable[[int, Told], None]
 
 
 @dataclass(frozen=True)

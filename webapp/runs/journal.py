@@ -6,27 +6,24 @@ so a reader that dies between the two reads again and changes nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from training.spec.events import Event as Line
-from training.spec.events import Kind, strict
+from training.spec.events import Kind
 
 from . import digest
-from .each import insert_each, json_value, time_value, update_each
+from .each import insert_each, time_value, update_each
+from .fresh import COLUMNS, Fresh
 from .models import Attempt, Event, Run, Stream, Transition
 from .nudge import nudge_on_commit
 
 SHARDS = "shards"  # text: what of a checkpoint goes from which node to which, and which way
-EVENT = ("run_id", "number", "attempt_id", "source", "seq", "kind", "at", "received_at", "step", "data")
-UNSTORABLE = ("\\u0000", "\\ud")  # how JSON writes NUL, surrogates, and some letters beside them
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,8 @@ def record_all(reads: Sequence[Read]) -> int:
     _number(journals, events)
     for stream, found in digested:
         digest.flag(stream, found)
-    insert_each(Event, EVENT, [_row(event) for event in events])
+    now = time_value(timezone.now())
+    insert_each(Event, COLUMNS, [event.row(time_value(event.at), now) for event in events])
     digest.take(digested)
     update_each(Stream, ["offset", "last_seq"], [(row.offset, row.last_seq, row.pk) for row in held.values()])
     nudge_on_commit({event.run_id for event in events})
@@ -84,19 +82,13 @@ def _locked(reads: Iterable[Read]) -> dict[int, int]:
     return dict(Run.objects.filter(pk__in=runs).select_for_update().order_by("pk").values_list("pk", "journal"))
 
 
-def _taken(held: Stream, read: Read) -> list[Event]:
+def _taken(held: Stream, read: Read) -> list[Fresh]:
     """Return the events that are new, and move `held` on."""
     fresh = _rising(read.lines, held.last_seq)
-    events = [_event(held, line) for line in fresh] + [_warning(held, b) for b in read.bad if b.end > held.offset]
+    events = [Fresh.of(held, line) for line in fresh] + [_warning(held, b) for b in read.bad if b.end > held.offset]
     held.offset = max(held.offset, read.offset)
     held.last_seq = fresh[-1].seq if fresh else held.last_seq
     return events
-
-
-def _row(event: Event) -> tuple[Any, ...]:
-    at, received_at = time_value(event.at), time_value(event.received_at)
-    same = (event.run_id, event.number, event.attempt_id, event.source, event.seq, event.kind)
-    return (*same, at, received_at, event.step, json_value(event.data))
 
 
 def _rising(lines: Iterable[Line], last: int) -> list[Line]:
@@ -109,51 +101,14 @@ def _rising(lines: Iterable[Line], last: int) -> list[Line]:
     return found
 
 
-def _event(stream: Stream, line: Line) -> Event:
-    return Event(
-        run_id=stream.attempt.run_id,
-        attempt_id=stream.attempt_id,
-        source=stream.source,
-        seq=line.seq,
-        kind=line.kind,
-        at=datetime.fromtimestamp(line.at, UTC),
-        step=line.step,
-        data=storable(line.data),
-    )
+def _warning(stream: Stream, bad: Bad) -> Fresh:
+    data = {"text": f"a line of {stream.source} is no event", "line": bad.text}
+    source = f"bad:{stream.source}"[:30]
+    found = Fresh.of(stream, Line(bad.end, timezone.now().timestamp(), Kind.WARNING, None, data))
+    return replace(found, source=source)
 
 
-def _warning(stream: Stream, bad: Bad) -> Event:
-    return Event(
-        run_id=stream.attempt.run_id,
-        attempt_id=stream.attempt_id,
-        source=f"bad:{stream.source}"[:30],
-        seq=bad.end,
-        kind=Kind.WARNING,
-        at=timezone.now(),
-        data=storable({"text": f"a line of {stream.source} is no event", "line": bad.text}),
-    )
-
-
-def storable(value: Any) -> Any:
-    """Return `value` as strict JSON without what PostgreSQL's can't hold: NUL and lone surrogates become escapes."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except ValueError:
-        text = UNSTORABLE[0]
-    return _escaped(strict(value)) if any(part in text for part in UNSTORABLE) else value
-
-
-def _escaped(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_escaped(key): _escaped(v) for key, v in value.items()}
-    if isinstance(value, list):
-        return [_escaped(v) for v in value]
-    return value
-
-
-def _number(journals: dict[int, int], events: Sequence[Event]) -> None:
+def _number(journals: dict[int, int], events: Sequence[Fresh]) -> None:
     """Give `events` their runs' next numbers. The runs' rows stay locked until the transaction ends."""
     for event in events:
         journals[event.run_id] += 1

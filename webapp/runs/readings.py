@@ -8,13 +8,21 @@ from typing import Any, NamedTuple, Protocol
 
 from training.spec.events import Kind, number
 
+LOSS = "loss"
 AT = "at"  # series over steps: when each step's line was written, in seconds since the epoch
 PROBLEM = "problem"  # beside an event's data: why it means nothing
 
 
-class Told(Protocol):
-    """What an event has to have."""
+Figures = list[tuple[str, float]]
 
+
+class Told(Protocol):
+    """A line, wherever it lies: new, a row, or out of a block."""
+
+    @property
+    def run_id(self) -> int: ...
+    @property
+    def attempt_id(self) -> int: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -38,34 +46,48 @@ class Reading(NamedTuple):
 
 def readings(event: Told) -> Iterator[Reading]:
     """Yield every number of `event` that is drawn."""
-    if PROBLEM in event.data:
-        return
-    if event.kind in (Kind.METRICS, Kind.EVALUATION) and event.step is not None:
-        prefix = "eval/" if event.kind == Kind.EVALUATION else ""
-        step = float(event.step)
-        for key, raw in event.data.items():
-            if (value := number_of(raw)) is not None and key != AT:
-                yield Reading(f"{prefix}{key}", "step", step, value)
-        if event.kind == Kind.METRICS:
-            yield Reading(AT, "step", step, event.at.timestamp())
-    elif event.kind == Kind.SAMPLE and event.source.startswith("node@"):
-        yield from _of_sample(f"node{event.source.partition('@')[2]}", event)
+    axis, x, found = figures(event)
+    for name, value in found:
+        yield Reading(name, axis, x, value)
 
 
-def _of_sample(node: str, event: Told) -> Iterator[Reading]:
-    at = event.at.timestamp()
-    for key, raw in event.data.items():
-        if (value := number_of(raw)) is not None:
-            yield Reading(f"{node}/{key}", "time", at, value)
-    for gpu in event.data.get("gpus", []):
-        for key, raw in gpu.items():
-            if key != "index" and (value := number_of(raw)) is not None:
-                yield Reading(f"{node}/gpu{gpu['index']}/{key}", "time", at, value)
+def figures(event: Told) -> tuple[str, float, Figures]:
+    """Return (axis, x, [(name, value)...]) of the numbers that are drawn: what readings yields, in one piece."""
+    data = event.data
+    if PROBLEM in data:
+        return "step", 0.0, []
+    if event.kind == Kind.SAMPLE and event.source.startswith("node@"):
+        return "time", event.at.timestamp(), _of_sample(f"node{event.source.partition('@')[2]}/", data)
+    if event.step is None or event.kind not in (Kind.METRICS, Kind.EVALUATION):
+        return "step", 0.0, []
+    if event.kind == Kind.EVALUATION:
+        return "step", float(event.step), _numbers("eval/", data)
+    found = _numbers("", data)
+    if AT in data:
+        found = [pair for pair in found if pair[0] != AT]
+    found.append((AT, event.at.timestamp()))
+    return "step", float(event.step), found
+
+
+def _of_sample(node: str, data: dict[str, Any]) -> Figures:
+    found = _numbers(node, data)
+    for gpu in data.get("gpus", []):
+        of = f"{node}gpu{gpu['index']}/"
+        found += [pair for pair in _numbers(of, gpu) if pair[0] != f"{of}index"]
+    return found
+
+
+def _numbers(prefix: str, data: dict[str, Any]) -> Figures:
+    return [
+        (prefix + name, value)
+        for name, raw in data.items()
+        if (value := raw if raw.__class__ is float else number_of(raw)) is not None
+    ]
 
 
 def number_of(raw: object) -> float | None:
     """Return the number that is drawn for `raw`; None where it is none."""
     try:
-        return number(raw)
+        return float(raw) if raw.__class__ is int else number(raw)
     except OverflowError:  # an integer of hundreds of digits
         return None

@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from training.spec.events import Kind
+from training.spec.events import ODD, Kind
 
 from .each import insert_each
-from .models import Event, Series
+from .models import Series
+from .readings import Told
 
+NUMBERS = (int, float)
+ODD_NAMES = tuple(ODD)
 MOST = 500_000  # remembered; beyond it is forgotten and asked for again
 _known: dict[tuple[int, str], int] = {}
 _shapes: dict[tuple[int, str], int] = {}  # (attempt, source) -> of its last sample
@@ -38,7 +41,7 @@ def series_ids(keys: Collection[Key]) -> dict[tuple[int, str], int]:
     return {key[:2]: _known[key[:2]] for key in keys}
 
 
-def is_known(event: Event) -> bool:
+def is_known(event: Told) -> bool:
     """Tell whether `event` is a sample with numbers of the same names as the one before: their series are there."""
     if event.kind != Kind.SAMPLE:
         return False
@@ -47,6 +50,11 @@ def is_known(event: Event) -> bool:
         return True
     transaction.on_commit(lambda: _shapes.__setitem__(of, shape))
     return False
+
+
+def names_of(data: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the numbers in a line over steps."""
+    return tuple(name for name, value in data.items() if value.__class__ in NUMBERS or value in ODD_NAMES)
 
 
 def _shape(data: dict[str, Any]) -> tuple[Any, ...]:
