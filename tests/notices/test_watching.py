@@ -95,6 +95,15 @@ def test_no_step_while_samples_come(watched: Watched) -> None:
     assert watched.look() == []
 
 
+def test_a_save_may_take_longer(watched: Watched) -> None:
+    watched.steady()
+    hang = watched.feed.run.parsed_recipe().limits.hang_seconds
+    watched.feed.write("train@0", ("phase", 40, {"name": "saving"}))
+    for seconds, found in ((2 * hang, []), (4 * hang + 60, ["no_progress step"])):
+        watched.samples()
+        assert watched.look(seconds) == found
+
+
 def test_of_a_node_that_is_away_silence_says_nothing(watched: Watched) -> None:
     watched.steady()
     watched.look()

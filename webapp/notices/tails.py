@@ -42,6 +42,13 @@ def read(attempt: Attempt, after: int, upto: int) -> Tail:
     return Tail([line for line in lines if line], [node for node in nodes if node.samples], away)
 
 
+def phase(attempt: Attempt) -> str:
+    """Return the name of the attempt's newest phase; one look at the index."""
+    found = Event.objects.filter(run=attempt.run_id, kind=Kind.PHASE, attempt=attempt).order_by("-number")
+    data = found.values_list("data", flat=True).first()
+    return str(data.get("name", "")) if data else ""
+
+
 Row = tuple[str, int | None, datetime, datetime, dict[str, Any]]
 
 

@@ -59,7 +59,7 @@ def look(watch: Watch, now: datetime) -> None:
     attempt = watch.attempt
     run = attempt.run
     tail = read(attempt, watch.cursor, run.journal)
-    found, memory = judge(run, tail, Memory.of(watch.memory, now.timestamp()), now.timestamp())
+    found, memory = judge(attempt, tail, Memory.of(watch.memory, now.timestamp()), now.timestamp())
     notices = {f"{n.kind} {n.key}": n for n in Notice.objects.open().filter(attempt=attempt)}
     outcomes = [
         Outcome(v, hold(v, memory.since.get(v.name), is_open=v.name in notices), notices.get(v.name)) for v in found
