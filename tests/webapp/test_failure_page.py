@@ -50,7 +50,7 @@ def test_a_change_that_is_not_advised_is_not_made(page: Client, world: World) ->
     run = failed(world)
     new = page.get(f"/runs/new/?from={run.pk}&advice=slower").content.decode()
     assert "Clone of run" in new
-    assert "Differs from its source" not in new
+    assert "In nothing but its name." in new
 
 
 def test_a_restarted_run_says_why_it_was(page: Client, world: World) -> None:
