@@ -40,6 +40,9 @@ NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests
 	tests/workers/test_exporting.py tests/workers/test_export_goes_on.py tests/workers/test_delivering.py \
 	tests/fleet/test_idle.py tests/fleet/test_pool.py tests/fleet/test_ways.py tests/datasets/test_ingest.py \
 	tests/datasets/test_preview.py)
+# Pages and routes ask the database through Django alone, and PostgreSQL is the stricter one: they run there only. On
+# SQLite they are asked by browsers, in tests/browser and tests/e2e, and whole by `pytest` without arguments.
+ONLY_ROWS := $(addprefix --ignore=, tests/accounts tests/api tests/notices tests/webapp)
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
@@ -55,8 +58,8 @@ test: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@rc=0; \
 	echo "==> tests that touch rows, on PostgreSQL"; \
 	$(BIN)/python -m tests.postgres $(PYTEST) $(ROWS) $(NOT_ROWS) $(PYTEST_ARGS) || rc=$$?; \
-	echo "==> all tests"; \
-	$(PYTEST) $(PYTEST_ARGS) || rc=$$?; \
+	echo "==> all others, on SQLite"; \
+	$(PYTEST) $(ONLY_ROWS) $(PYTEST_ARGS) || rc=$$?; \
 	exit $$rc
 
 check: $(VENV)/.tests
