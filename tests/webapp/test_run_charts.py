@@ -24,6 +24,18 @@ def test_a_picture_of_named_series_has_those_alone(page: Client, world: World) -
     assert page.get(f"{address}?name=node0/cpu&name=loss").json()["series"].keys() == {"node0/cpu", "loss"}
 
 
+def test_a_window_of_a_series_comes_with_the_points_just_outside(page: Client, world: World) -> None:
+    feed = world.running()
+    feed.metrics(5.0, 4.0, math.nan, 2.0, 1.0, 0.5)
+    address = f"/runs/{feed.run.pk}/series.json?name=loss&name=at"
+    found = page.get(f"{address}&from=2.5&to=4").json()["series"]
+    assert found["loss"]["points"] == [[2, 4.0], [3, "NaN"], [4, 2.0], [5, 1.0]]
+    assert [x for x, _ in found["at"]["points"]] == [2, 3, 4, 5]
+    for wrong in ("from=x", "to=nan", "from=3&to=2", "points=9"):
+        answer = page.get(f"{address}&{wrong}")
+        assert (answer.status_code, wrong[: wrong.index("=")] in answer.json()["error"]) == (400, True)
+
+
 def test_marks_tell_checkpoints_restarts_and_ends(page: Client, world: World) -> None:
     feed = world.running()
     feed.metrics(5.0, 4.0, 3.0, 2.0)
