@@ -32,17 +32,6 @@ BIN := $(VENV)/bin
 FRONTEND := webapp/frontend
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 REQUIREMENTS := requirements.txt webapp/requirements.txt training/requirements.txt training/requirements-s3.txt training/samples/requirements.txt constraints.txt
-# Tests on PostgreSQL: whatever touches rows, without what starts ranks or a browser, or is about hosts more than rows.
-ROWS := $(wildcard tests/accounts tests/api tests/datasets tests/fleet tests/live tests/notices tests/runs tests/webapp tests/workers)
-NOT_ROWS := -m "not ranks and not e2e and not root" $(addprefix --ignore=, tests/workers/local tests/workers/test_kills.py \
-	tests/workers/test_provision.py tests/workers/test_behind_a_jump_host.py tests/workers/test_watch.py \
-	tests/workers/test_lost.py tests/workers/test_shards.py tests/workers/test_stop.py tests/workers/test_restarts.py \
-	tests/workers/test_exporting.py tests/workers/test_export_goes_on.py tests/workers/test_delivering.py \
-	tests/fleet/test_idle.py tests/fleet/test_pool.py tests/fleet/test_ways.py tests/datasets/test_ingest.py \
-	tests/datasets/test_preview.py)
-# Pages and routes ask the database through Django alone, and PostgreSQL is the stricter one: they run there only. On
-# SQLite they are asked by browsers, in tests/browser and tests/e2e, and whole by `pytest` without arguments.
-ONLY_ROWS := $(addprefix --ignore=, tests/accounts tests/api tests/notices tests/webapp)
 # Three processes on two processors: most tests wait for others much of their time. Longest groups come first.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
@@ -57,9 +46,9 @@ test: $(VENV)/.tests $(FRONTEND)/node_modules/.installed
 	@tests/packages.sh
 	@rc=0; \
 	echo "==> tests that touch rows, on PostgreSQL"; \
-	$(BIN)/python -m tests.postgres $(PYTEST) $(ROWS) $(NOT_ROWS) $(PYTEST_ARGS) || rc=$$?; \
-	echo "==> all others, on SQLite"; \
-	$(PYTEST) $(ONLY_ROWS) $(PYTEST_ARGS) || rc=$$?; \
+	$(BIN)/python -m tests.postgres $(PYTEST) --half=rows $(PYTEST_ARGS) || rc=$$?; \
+	echo "==> the rest, on SQLite"; \
+	$(PYTEST) --half=rest $(PYTEST_ARGS) || rc=$$?; \
 	exit $$rc
 
 check: $(VENV)/.tests

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import postgres
+from tests import halves, postgres
 from tests.e2e.enlist import enlisted
 from tests.e2e.ssh_hosts import SshHost
 from tests.e2e.stack import Stack
@@ -16,12 +16,18 @@ from training.spec.ports import free_port
 from workers.local import broker
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--half", choices=["rows", "rest"], help="see tests/halves.py")
+
+
 @pytest.hookimpl(wrapper=True)  # pytest-xdist reads the groups, and pytest-django sorts, in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Say which tests stay in one process when several run: those of the started service, those of the site that
     browsers look at, and those that read one session's launches; all others stay together by file. Real ranks take
     longest, so they come before the rest.
     """
+    if half := config.getoption("half"):
+        items[:] = halves.chosen(items, half)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
     yield
