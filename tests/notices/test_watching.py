@@ -12,8 +12,10 @@ from django.test import Client
 from training.spec.faults import Reason
 from webapp import dispatch, notices
 from webapp.notices.models import Notice, Watch
+from webapp.notices.tails import read
+from webapp.runs.folding import fold
 from webapp.runs.live import batch
-from webapp.runs.models import Checkpoint, Event, Placement, Run
+from webapp.runs.models import Checkpoint, Event, Placement, Run, Stream
 from webapp.runs.states import RunState
 from workers.notices import watching
 
@@ -58,6 +60,19 @@ def test_a_spike_in_what_came_between_two_looks(watched: Watched) -> None:
     watched.feed.metrics(2.0, 40.0, 2.0, after=last)
     assert watched.look() == ["spike loss"]
     assert "rose to 40 at step 42" in Notice.objects.get().text
+
+
+def test_what_was_folded_between_two_looks_is_seen(watched: Watched) -> None:
+    last = watched.steady()
+    watched.look()
+    watched.feed.metrics(2.0, math.nan, *[2.0] * 148, after=last)
+    assert fold(Stream.objects.get(source="train@0")) >= 2
+    assert not Event.objects.filter(kind="metrics", step=last + 2).exists()
+    assert watched.look() == ["non_finite loss"]
+    assert "at step 42" in Notice.objects.get().text
+    watch = Watch.objects.select_related("attempt__run").get()
+    lines = read(watch.attempt, 0, watch.cursor).lines
+    assert [line.step for line in lines] == list(range(1, last + 151)), "each once, in order"
 
 
 def test_a_look_delivered_twice_or_killed_changes_nothing(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from training.spec.events import Kind, number
-from webapp.runs.models import Attempt, Event, Placement
+from webapp.runs.folding import BLOCK, unfolded
+from webapp.runs.models import Attempt, Event, Placement, SampleBlock
 from webapp.runs.readings import PROBLEM
 
 from .rules.hosts import NodeSamples, Sample
 from .rules.lines import WATCHED, MetricsLine
 
 LINES = 200
+WRITER = "train@0"  # of metrics
 SAMPLES = 30  # of each node
 MOST_SAMPLES = 1000  # of all nodes together
 
@@ -32,14 +34,46 @@ class Tail:
     away: bool
 
 
+class Told(NamedTuple):
+    """A line, as far as it is judged."""
+
+    number: int
+    source: str
+    step: int | None
+    at: datetime
+    received_at: datetime
+    data: dict[str, Any]
+
+
 def read(attempt: Attempt, after: int, upto: int) -> Tail:
-    """Return what came with numbers after < n <= upto of the run's journal. Three queries, whatever came."""
+    """Return what came with numbers after < n <= upto of the run's journal. Four queries, whatever came."""
     placed = list(attempt.placements.select_related("node").order_by("rank"))
-    lines = [_line(*row) for row in _rows(attempt, Kind.METRICS, after, upto, LINES)]
+    metrics = _metrics(attempt, after, upto)
     samples = _by_source(_rows(attempt, Kind.SAMPLE, after, upto, min(MOST_SAMPLES, SAMPLES * max(1, len(placed)))))
     nodes = [_node(placement, samples.get(f"node@{placement.rank}", [])) for placement in placed]
     away = any(placement.unreachable_since for placement in placed)
-    return Tail([line for line in lines if line], [node for node in nodes if node.samples], away)
+    return Tail([line for told in metrics if (line := _line(told))], [node for node in nodes if node.samples], away)
+
+
+def _rows(attempt: Attempt, kind: str, after: int, upto: int, most: int) -> list[Told]:
+    """Return at most the newest `most`, oldest first. With the run, whose index has the kind."""
+    found = Event.objects.filter(run=attempt.run_id, kind=kind, number__gt=after, number__lte=upto, attempt=attempt)
+    rows = [Told._make(row) for row in found.order_by("-number").values_list(*Told._fields)[:most]]
+    return [row for row in reversed(rows) if PROBLEM not in row.data]
+
+
+def _metrics(attempt: Attempt, after: int, upto: int) -> list[Told]:
+    """Return the newest lines with metrics. More than some sixty may have been folded since (see folding).
+
+    Events are read before blocks: what is folded in between is in both, and counts once.
+    """
+    found = {row.number: row for row in _rows(attempt, Kind.METRICS, after, upto, LINES)}
+    blocks = SampleBlock.objects.filter(attempt=attempt, source=WRITER, last__gt=after).order_by("-last")
+    for block in blocks[: LINES // BLOCK + 1]:
+        for event in unfolded(block):
+            if event.kind == Kind.METRICS and after < event.number <= upto and PROBLEM not in event.data:
+                found[event.number] = Told._make(getattr(event, name) for name in Told._fields)
+    return [found[number] for number in sorted(found)][-LINES:]
 
 
 def phase(attempt: Attempt) -> str:
@@ -49,21 +83,12 @@ def phase(attempt: Attempt) -> str:
     return str(data.get("name", "")) if data else ""
 
 
-Row = tuple[str, int | None, datetime, datetime, dict[str, Any]]
-
-
-def _rows(attempt: Attempt, kind: str, after: int, upto: int, most: int) -> list[Row]:
-    """Return at most the newest `most`, oldest first. With the run, whose index has the kind."""
-    found = Event.objects.filter(run=attempt.run_id, kind=kind, number__gt=after, number__lte=upto, attempt=attempt)
-    rows = found.order_by("-number").values_list("source", "step", "at", "received_at", "data")[:most]
-    return [row for row in reversed(rows) if PROBLEM not in row[-1]]
-
-
-def _line(source: str, step: int | None, at: datetime, received: datetime, data: dict[str, Any]) -> MetricsLine | None:
-    if step is None:
+def _line(told: Told) -> MetricsLine | None:
+    if told.step is None:
         return None
-    numbers = {name: _number(data.get(name)) for name in WATCHED}
-    return MetricsLine(step, at.timestamp(), received.timestamp(), {k: v for k, v in numbers.items() if v is not None})
+    numbers = {name: _number(told.data.get(name)) for name in WATCHED}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    return MetricsLine(told.step, told.at.timestamp(), told.received_at.timestamp(), known)
 
 
 def _number(raw: object) -> float | None:
@@ -73,10 +98,10 @@ def _number(raw: object) -> float | None:
         return None
 
 
-def _by_source(rows: Iterable[Row]) -> dict[str, list[Sample]]:
+def _by_source(rows: Iterable[Told]) -> dict[str, list[Sample]]:
     found: dict[str, list[Sample]] = {}
-    for source, _, at, _, data in rows:
-        found.setdefault(source, []).append(Sample(at.timestamp(), data))
+    for row in rows:
+        found.setdefault(row.source, []).append(Sample(row.at.timestamp(), row.data))
     return found
 
 
