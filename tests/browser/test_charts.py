@@ -97,6 +97,10 @@ def test_marks_are_named_and_charts_saved(site: Site, page: Page, run: int, tmp_
     page.wait_for_function("() => document.querySelector('[data-chart=loss]').chart.placed?.length === 1")
     page.evaluate(f"{PLOT}.setCursor({{left: {PLOT}.valToPos(1200, 'x'), top: 20}})")
     expect(card.locator("[data-said]")).to_have_text("▲ checkpoint 1200")
+    site.do("checkpoint", run=run, step=STEPS)
+    page.wait_for_function(
+        "() => document.querySelector('[data-chart=loss]').chart.placed?.length === 2"
+    )  # as it comes
     with page.expect_download() as waiting:
         card.get_by_role("button", name="PNG").click()
     assert waiting.value.suggested_filename == "charts-marks-loss.png"

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from training.spec.faults import Reason
+from webapp.runs import charts
 from webapp.runs.states import RunState
 
 from .rows import World
@@ -34,6 +35,18 @@ def test_a_window_of_a_series_comes_with_the_points_just_outside(page: Client, w
     for wrong in ("from=x", "to=nan", "from=3&to=2", "points=9"):
         answer = page.get(f"{address}&{wrong}")
         assert (answer.status_code, wrong[: wrong.index("=")] in answer.json()["error"]) == (400, True)
+
+
+def test_curves_of_many_hosts_share_their_points(page: Client, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "SHARED", 40)
+    monkeypatch.setattr(charts, "FEWEST", 10)
+    feed = world.running()
+    feed.metrics(*(float(n % 7) for n in range(60)))
+    feed.write("node@0", *(("sample", None, {"ram_used": n % 5, "ram_total": 9}) for n in range(60)))
+    found = page.get(f"/runs/{feed.run.pk}/series.json?points=100").json()["series"]
+    assert len(found["loss"]["points"]) == 60
+    assert len(found["node0/ram_used"]["points"]) <= 20
+    assert found["node0/ram_used"]["points"][-1][1] == 4
 
 
 def test_marks_tell_checkpoints_restarts_and_ends(page: Client, world: World) -> None:

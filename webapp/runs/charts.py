@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from training.spec.schedule import learning_rates
@@ -20,6 +20,8 @@ from .windows import Wanted, Window
 
 MAX_POINTS = 10_000
 MEMORY = re.compile(r"node\d+/ram_(used|total)|node\d+/gpu\d+/(used|total)")  # of what is over time, all that is drawn
+SHARED = 60_000  # points of all curves over time in one picture
+FEWEST = 200  # points of each of them
 PLANNED = "planned/learning_rate"
 Rows = dict[str, list[Series]]
 
@@ -34,7 +36,7 @@ def picture(run: Run, window: Window, names: Collection[str] = ()) -> dict[str, 
     rows = _rows(run, (lambda row: row.name in names) if names else _drawn)
     lineage, newest = series.lineage(run), run.attempt
     curves = [curve for found in rows.values() for curve in _curves(found, lineage, newest)]
-    pairs = [_pairs(reading) for reading in series.read_all(curves, window)]
+    pairs = [_pairs(reading) for reading in _read(curves, window)]
     found = {
         name: {"axis": rows[name][0].axis, "points": points, "tail": tail}
         for name, points, tail in zip(rows, pairs[::2], pairs[1::2], strict=True)
@@ -42,6 +44,15 @@ def picture(run: Run, window: Window, names: Collection[str] = ()) -> dict[str, 
     }
     planned = _planned(run) if not names or PLANNED in names else {}
     return {"cursor": run.journal, "series": planned | found}
+
+
+def _read(curves: Sequence[series.Curve], window: Window) -> list[series.Reading]:
+    """Return the window of each curve; those over time share their points, since there are as many as GPUs."""
+    over = {axis: [curve for curve in curves if curve.axis == axis] for axis in ("step", "time")}
+    share = SHARED // max(1, len(over["time"]) // 2)  # half of them are tails, which have no point
+    shared = window._replace(points=min(window.points, max(FEWEST, share)))
+    found = {"step": iter(series.read_all(over["step"], window)), "time": iter(series.read_all(over["time"], shared))}
+    return [next(found[curve.axis]) for curve in curves]
 
 
 def _rows(run: Run, wanted: Callable[[Series], bool]) -> Rows:

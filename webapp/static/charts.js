@@ -147,6 +147,7 @@ export class Charts {
     for (const name of unknown(known).filter((n) => !this.plain.has(n))) this.plain.set(name, this.plainChart(name));
     for (const chart of this.all()) chart.pick(known);
     this.needed = new Set([scaleOf("time"), scaleOf("tokens"), ...this.all().flatMap((chart) => this.namesOf(chart))]);
+    this.curves.share(this.needed);
     document.getElementById("more-metrics").hidden = !this.plain.size;
     document.getElementById("more-names").textContent = [...this.plain.keys()].map(spoken).join(", ");
     document.getElementById("hosts").hidden = !this.charts.some((chart) => chart.element.closest("#hosts") && chart.wanted.length);

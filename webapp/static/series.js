@@ -1,8 +1,8 @@
 // The points of one curve, sorted by x; a later point with the same x replaces the earlier.
 // A value that is not finite arrives as its name ("NaN", "Infinity", "-Infinity") and is kept as null with a mark.
 
-const MOST = 6000; // points that a curve holds; beyond, it is thinned as webapp/runs/thinning.py does
-const BUCKETS = 750; // of the thinned curve: of each the first, least, greatest and last point stay
+export const MOST = 6000; // points that a curve holds; beyond, it is thinned as webapp/runs/thinning.py does
+const PER_BUCKET = 8; // of the thinned curve: of each bucket the first, least, greatest and last point stay
 
 export class Curve {
   /** `whole`: it holds all of its series, and not only what came since the page was opened. */
@@ -12,6 +12,7 @@ export class Curve {
     this.odd = new Map(); // x -> name
     this.tail = tail;
     this.whole = whole;
+    this.most = MOST;
     for (const [x, value] of points) this.put(x, value);
   }
 
@@ -23,7 +24,7 @@ export class Curve {
     if (!this.xs.length || x > this.lastX) {
       this.xs.push(x);
       this.ys.push(y);
-      if (this.xs.length > MOST) this.thin();
+      if (this.xs.length > this.most) this.thin();
       return;
     }
     const at = this.find(x);
@@ -44,7 +45,7 @@ export class Curve {
   kept() {
     const { xs, ys } = this;
     const kept = new Set();
-    const width = (xs[xs.length - 1] - xs[0]) / BUCKETS;
+    const width = ((xs[xs.length - 1] - xs[0]) * PER_BUCKET) / this.most;
     for (let start = 0; start < xs.length;) {
       const bucket = Math.floor((xs[start] - xs[0]) / width);
       let end = start, low = -1, high = -1, odd = -1;

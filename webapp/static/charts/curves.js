@@ -1,5 +1,9 @@
 // All curves of a page: each as a whole, and of the part that is looked at once more at its own zoom.
-import { Curve } from "../series.js";
+import { Curve, MOST } from "../series.js";
+
+const OF_HOSTS = /^node\d+\//;
+const SHARED = 100000; // points that all curves of hosts hold together, however many GPUs there are
+const FEWEST = 500;
 
 export class Curves {
   /** `known`: every series the run has. */
@@ -7,6 +11,7 @@ export class Curves {
     this.whole = new Map();
     this.parts = { step: new Map(), time: new Map() };
     this.known = new Set(known);
+    this.share(this.known);
   }
 
   /** The curve as it is to be drawn now. */
@@ -19,7 +24,14 @@ export class Curves {
     this.forget("time");
   }
 
+  /** Tell how many curves of hosts there are, by which each gets its share. */
+  share(names) {
+    const hosts = [...names].filter((name) => OF_HOSTS.test(name)).length;
+    this.most = Math.max(FEWEST, Math.min(MOST, Math.floor(SHARED / Math.max(1, hosts))));
+  }
+
   keep(name, curve) {
+    if (OF_HOSTS.test(name)) curve.most = this.most;
     this.whole.set(name, curve);
     this.known.add(name);
   }
