@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .figures import percentile, verdict
+from .live.told import tell
 from .watch import overheads, uncertainty
 
 
@@ -35,3 +36,13 @@ def test_the_cost_of_being_watched_sets_neighbours_against_each_other() -> None:
 def test_a_median_of_scattered_pairs_is_uncertain() -> None:
     assert uncertainty([1.0] * 20) == 0
     assert uncertainty([-40.0, -20.0, 0.0, 20.0, 40.0] * 4) > 5
+
+
+def test_a_figure_holds_where_each_of_its_goals_does(capsys: pytest.CaptureFixture[str]) -> None:
+    values = [float(n) for n in range(1, 201)]
+    assert tell("line", values, {"99th percentile": 199}, "200 lines")
+    assert not tell("line", values, {"mean": 101, "99th percentile": 198}, "200 lines")
+    held, missed = capsys.readouterr().out.splitlines()
+    assert held.startswith("line: median 100 ms, 99th percentile 198 ms (200 lines; load average ")
+    assert held.endswith("goal 99th percentile below 199 ms: holds")
+    assert missed.endswith("goal mean below 101 ms, 99th percentile below 198 ms: falls short")

@@ -19,7 +19,8 @@ from webapp.notices import telling
 from webapp.notices.models import Notice, Sending
 from webapp.notices.subscribing import subscribe
 from webapp.runs import actions
-from webapp.runs.models import Event, Placement, Run
+from webapp.runs.models import Placement, Run
+from webapp.runs.replay import replayed
 from webapp.runs.states import RunState
 from workers.notices import watching
 
@@ -103,7 +104,8 @@ class Rows:
                 list(pool.map(lambda feed: _write(feed, points), feeds))
             finally:
                 done.set()
-        return [(feed.run.pk, Event.objects.filter(run=feed.run, kind="metrics").count()) for feed in feeds]
+        stored = {feed.run.pk: replayed(feed.run.pk, 0, writers * points) for feed in feeds}
+        return [(run, sum(row.kind == "metrics" for row in rows)) for run, rows in stored.items()]
 
     def watch(self, run: int) -> None:
         """Let the watch look at all runs, and the person be told of this one by a webhook that is not there."""
@@ -145,7 +147,7 @@ class Rows:
             "add-node": "/fleet/nodes/add", "preflight": "/fleet/clusters/pair/preflight",
             "identities": "/fleet/identities/", "destinations": "/deliveries/destinations/",
             "leftovers": "/fleet/leftovers/", "tokens": "/accounts/tokens/", "notices": "/accounts/notices/",
-            "add-model": "/runs/models/new/",
+            "add-model": "/runs/models/new/", "compare": f"/runs/compare?run={shown}&run={done}",
         }  # fmt: skip
 
 

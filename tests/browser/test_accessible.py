@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 PAGES = [
     "runs", "run", "run-done", "run-failed", "new-run", "queue", "shelf", "checkpoints", "export", "try", "datasets",
     "dataset", "upload", "nodes", "node", "add-node", "preflight", "identities", "destinations", "leftovers", "tokens",
-    "add-model", "notices",
+    "add-model", "notices", "compare",
 ]  # fmt: skip
 LOOKS: list[tuple[Literal["light", "dark"], int]] = [("light", 1280), ("dark", 1280), ("dark", 390), ("light", 390)]
 UNFOLD = "document.querySelectorAll('details').forEach(e => { e.open = true; })"

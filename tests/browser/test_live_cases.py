@@ -87,8 +87,14 @@ def test_what_is_not_finite_is_a_gap_with_its_name(site: Site, page: Page, run: 
     assert points(page) == [[1, 1.2], [2, "NaN"], [3, "Infinity"], [4, 0.9]]
     strict = page.request.get(f"{site.url}/runs/{run}/series.json").text()
     json.loads(strict, parse_constant=pytest.fail)
-    page.goto(f"{site.url}/runs/")
-    expect(page.locator(f'[data-run="{run}"]')).to_contain_text("0.9")
+    saved = page.request.get(f"{site.url}/runs/{run}/series.csv?name=loss").text()
+    assert [line.rpartition(",")[2] for line in saved.split()[1:]] == ["1.2", "NaN", "Infinity", "0.9"]
+    odd = site.do("running", name="what is not finite comes last")
+    site.do("metrics", run=odd, losses=[0.1, float("nan")])
+    page.goto(f"{site.url}/runs/?sort=loss&q=what")
+    rows = page.get_by_test_id("run-row")
+    assert [row.get_attribute("data-run") for row in rows.all()] == [str(run), str(odd)]
+    expect(rows.nth(1)).to_contain_text("NaN")
 
 
 def test_a_newer_attempt_wins_and_the_old_tail_stays(site: Site, page: Page, run: int) -> None:
@@ -141,6 +147,11 @@ def test_eight_writers_and_a_long_reader_lose_nothing(site: Site, page: Page) ->
     opened(page, site, stored[0][0])
     wait_drawn(page, 100)
     assert len(points(page)) == 100
+
+
+def test_more_runs_than_can_be_compared_are_refused_with_a_way_out(site: Site, page: Page) -> None:
+    page.goto(f"{site.url}/runs/compare?{'&'.join(f'run={number}' for number in range(1, 51))}")
+    expect(page.locator("main")).to_contain_text("at most 20")
 
 
 def test_a_long_list_and_a_long_series_are_thinned_for_a_page(site: Site, page: Page, run: int) -> None:

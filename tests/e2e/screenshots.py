@@ -1,6 +1,6 @@
-"""The pictures in docs/images, of a started service with real runs: python -m tests.e2e.screenshots [--state FOLDER]
+"""The pictures in docs/images, light and dark, of a started service with real runs: python -m tests.e2e.screenshots
 
-A state folder is kept and taken up again, so that a second time the runs are there already.
+--state FOLDER is kept and taken up again, so that a second time the runs are there already.
 --preset names what the run in the picture is made of; `tiny` is quick, `smollm2-135m-demo` takes minutes.
 """
 
@@ -10,12 +10,15 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import psutil
 from playwright.sync_api import Browser, Page, StorageState
+
+from training.spec.mark import MARK
 
 from .browser import chromium
 from .person import Person
@@ -23,8 +26,13 @@ from .stack import ROOT, Stack, until
 
 IMAGES = ROOT / "docs" / "images"
 PATIENCE = 1800  # seconds
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 MODELS = {"tiny": "tiny-llama-5M", "smollm2-135m-demo": "SmolLM2-135M-Instruct"}
-RECIPES = {"tiny": {"optimisation": {"max_steps": 60}, "checkpoints": {"every_steps": 20}}}
+RECIPES: dict[str, Any] = {"tiny": {"optimisation": {"max_steps": 60}, "checkpoints": {"every_steps": 20}}}
+
+
+FAILING = {"optimisation": {"max_steps": 5000}, "checkpoints": {"every_steps": 10}}
 
 
 @dataclass(frozen=True)
@@ -35,14 +43,10 @@ class Picture:
     path: str
     width: int = 1280
     height: int = 900
-    scheme: Literal["light", "dark"] = "light"
 
     @property
     def scale(self) -> int:
         return 2 if self.width < 600 else 1
-
-
-AT_WORK = [Picture("runs", "/", height=400), Picture("nodes", "/fleet/nodes/", height=580)]
 
 
 def main() -> int:
@@ -54,33 +58,82 @@ def main() -> int:
         stack = Stack((options.state or Path(new)).resolve())
         try:
             stack.start()
-            run = finished_run(stack, options.preset)
-            take_all(stack, of_a_run(run))
-            with training(stack):
-                take_all(stack, AT_WORK)
+            run, failed, other = finished_run(stack, options.preset), failed_run(stack), other_run(stack)
+            take_all(stack, of_runs(stack, run, failed, other))
+            with training(stack), waiting(stack):
+                take_all(stack, at_work())
         finally:
             stack.stop()
     return 0
 
 
-def of_a_run(run: int) -> list[Picture]:
+def of_runs(stack: Stack, run: int, failed: int, other: int) -> list[Picture]:
+    dataset = next(found["id"] for found in stack.api("GET", "/datasets")["items"] if found["name"] == "code-chat")
     return [
-        Picture("run-light", f"/runs/{run}/", height=1000),
-        Picture("run-dark", f"/runs/{run}/", height=1000, scheme="dark"),
+        Picture("run", f"/runs/{run}/", height=1000),
         Picture("run-phone", f"/runs/{run}/", width=390, height=844),
+        Picture("run-failed", f"/runs/{failed}/", height=1000),
+        Picture("compare", f"/runs/compare?run={run}&run={other}", height=1000),
+        Picture("checkpoints", f"/runs/{run}/checkpoints/", height=800),
+        Picture("dataset", f"/datasets/{dataset}/", height=1000),
         Picture("new-run", f"/runs/new/?from={run}", height=1100),
     ]
 
 
+def at_work() -> list[Picture]:
+    """Return those that show more while a run trains and another waits."""
+    wide = [Picture("runs", "/runs/", height=500), Picture("queue", "/queue/", height=500)]
+    return [
+        *wide,
+        Picture("nodes", "/fleet/nodes/", height=580),
+        Picture("runs-phone", "/runs/", width=390, height=844),
+    ]
+
+
 def finished_run(stack: Stack, preset: str) -> int:
-    """Return the newest run of `preset` that has succeeded and been exported; make one where there is none."""
-    runs = stack.api("GET", "/runs?state=succeeded&limit=200")["items"]
-    found = next((found["id"] for found in runs if found["preset"] == preset), None)
-    run = found or launch(stack, preset, f"{MODELS[preset]} on code chat", RECIPES.get(preset, {}))
+    """Return the newest run of `preset` that has succeeded and been exported, made where there is none."""
+    name = f"{MODELS[preset]} on code chat"
+    run = newest(stack, "succeeded", name) or launch(stack, preset, name, RECIPES.get(preset, {}))
     detail = stack.wait_for_state(run, "succeeded", limit=PATIENCE)
     if not detail["exports"]:
         export(stack, run)
     return int(run)
+
+
+def failed_run(stack: Stack) -> int:
+    """Return a run one of whose ranks was killed as the host kills one that takes too much memory."""
+    if run := newest(stack, "failed"):
+        return run
+    run = launch(stack, "tiny", "Tiny, until a rank is killed", FAILING)
+    until("a checkpoint", lambda: stack.run(run)["step"] >= 20)
+    rank_of(stack, run).kill()
+    stack.wait_for_state(run, "failed", limit=PATIENCE)
+    return run
+
+
+def rank_of(stack: Stack, run: int) -> psutil.Process:
+    """Return a rank of the run, which runs on this machine."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            env = process.environ()
+            job = env.get(MARK, "")
+            if job.startswith(str(stack.state)) and f"/runs/{run}/" in job and "LOCAL_RANK" in env:
+                return process
+    raise LookupError(f"no rank of run {run}")
+
+
+def other_run(stack: Stack) -> int:
+    """Return a run that differs from the finished one in its learning rate."""
+    name, recipe = "Tiny, with half the learning rate", RECIPES["tiny"]
+    changed = recipe | {"optimisation": recipe["optimisation"] | {"learning_rate": 5e-4}}
+    run = newest(stack, "succeeded", name) or launch(stack, "tiny", name, changed)
+    stack.wait_for_state(run, "succeeded", limit=PATIENCE)
+    return run
+
+
+def newest(stack: Stack, state: str, name: str = "") -> int | None:
+    runs = stack.api("GET", f"/runs?state={state}&limit=200")["items"]
+    return next((found["id"] for found in runs if name in found["name"]), None)
 
 
 def launch(stack: Stack, preset: str, name: str, recipe: dict[str, Any]) -> int:
@@ -101,6 +154,14 @@ def training(stack: Stack) -> Iterator[None]:
     stack.wait_for_state(run, "stopped")
 
 
+@contextmanager
+def waiting(stack: Stack) -> Iterator[None]:
+    """A run behind the one at work; stopped afterwards."""
+    run = launch(stack, "tiny", "Tiny, the next one", {})
+    yield
+    stack.api("POST", f"/runs/{run}/stop")
+
+
 def export(stack: Stack, run: int) -> None:
     made = stack.api("POST", f"/runs/{run}/exports", {"dtype": "bfloat16"})
 
@@ -116,8 +177,8 @@ def take_all(stack: Stack, wanted: list[Picture]) -> None:
     with chromium() as browser:
         session = logged_in(browser, stack.url)
         for picture in wanted:
-            take(browser, session, stack.url, picture)
-            print(IMAGES / f"{picture.name}.png", flush=True)
+            for scheme in SCHEMES:
+                print(take(browser, session, stack.url, picture, scheme), flush=True)
 
 
 def logged_in(browser: Browser, url: str) -> StorageState:
@@ -128,16 +189,18 @@ def logged_in(browser: Browser, url: str) -> StorageState:
     return state
 
 
-def take(browser: Browser, session: StorageState, url: str, picture: Picture) -> None:
+def take(browser: Browser, session: StorageState, url: str, picture: Picture, scheme: Scheme) -> Path:
     context = browser.new_context(
         storage_state=session, viewport={"width": picture.width, "height": picture.height}, locale="en-GB",
-        color_scheme=picture.scheme, device_scale_factor=picture.scale,
+        color_scheme=scheme, device_scale_factor=picture.scale,
     )  # fmt: skip
     page = context.new_page()
     page.goto(url + picture.path)
     settle(page)
-    page.screenshot(path=IMAGES / f"{picture.name}.png", animations="disabled")
+    path = IMAGES / f"{picture.name}-{scheme}.png"
+    page.screenshot(path=path, animations="disabled")
     context.close()
+    return path
 
 
 def settle(page: Page) -> None:

@@ -1,12 +1,10 @@
-"""As many rows as a site gets: runs of a million steps, and ten thousand runs."""
+"""Rows with runs of a million steps."""
 
 from __future__ import annotations
 
 import math
 import random
-from pathlib import Path
 
-from tests.bench.lists import rows as lists
 from tests.browser.acts import Rows
 from training.spec.events import Event as Line
 from training.spec.events import Kind
@@ -33,13 +31,6 @@ class Long(Rows):
             lines = [line(seq + i, chance) for i in range(1, min(AT_ONCE, count - first) + 1)]
             journal.record(stream, lines, stream.offset + 200 * len(lines))
         return stream.last_seq - 1  # its first line said that training has started
-
-
-class TenThousand(Rows):
-    """Ten thousand runs, there from the start."""
-
-    def __init__(self, folder: Path):
-        self.world, self.feeds = lists.make(folder, 10_000), {}
 
 
 def line(seq: int, chance: random.Random) -> Line:

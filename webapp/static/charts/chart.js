@@ -1,5 +1,6 @@
 // One chart: its curves as tables for uPlot, drawn while it is in sight.
 import { PLANNED, spoken } from "./kinds.js";
+import { reachable } from "./looks.js";
 import { options } from "./options.js";
 import { smoothed } from "./smoothing.js";
 import { fill } from "./table.js";
@@ -58,7 +59,7 @@ export class Chart {
     this.plot?.destroy();
     Object.assign(this, { shape, names });
     this.element.replaceChildren();
-    this.plot = new uPlot(options(this), data, this.element);
+    this.plot = reachable(new uPlot(options(this), data, this.element));
   }
 
   /** x and one column a drawn line, in the order of options.js: of each name its values, smoothed ones, its tail. */

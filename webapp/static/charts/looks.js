@@ -10,3 +10,10 @@ const GOLDEN = 137.508; // degrees: the angle by which neighbours in any number 
 export const colour = (nth) => nth < PALETTE.length ? css(PALETTE[nth]) : `hsl(${(nth * GOLDEN) % 360} 55% 50%)`;
 
 export const dash = (nth) => DASHES[nth % DASHES.length];
+
+/** A legend of many curves scrolls, and has to be reached by keyboard for that. */
+export function reachable(plot) {
+  const legend = plot.root.querySelector(".u-legend");
+  if (legend.scrollHeight > legend.clientHeight) legend.tabIndex = 0;
+  return plot;
+}

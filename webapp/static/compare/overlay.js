@@ -1,5 +1,5 @@
 // Curves of several runs over each other on one chart; smoothed, the raw line stays faintly beneath.
-import { colour, css, dash } from "../charts/looks.js";
+import { colour, css, dash, reachable } from "../charts/looks.js";
 import { Curve, figure } from "../series.js";
 
 const TABLE_ROWS = 300;
@@ -64,7 +64,7 @@ export class Overlay {
     this.plot = null;
     this.shape = shape;
     this.element.replaceChildren();
-    if (this.held.length) this.plot = new uPlot(this.options(over), data, this.element);
+    if (this.held.length) this.plot = reachable(new uPlot(this.options(over), data, this.element));
     else this.element.append(Object.assign(document.createElement("p"), { className: "text-secondary m-2", textContent: "No point of this metric in these runs yet." }));
   }
 
