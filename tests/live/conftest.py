@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.webapp.rows import World, make_world
+from webapp.runs.sharing import BATCHES
 
 
 @pytest.fixture(autouse=True)
-def layer(settings: Any, redis_url: str, tmp_path: Path) -> None:
+def layer(settings: Any, redis_url: str, tmp_path: Path) -> Iterator[None]:
     settings.CHANNEL_LAYERS = {
         "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [redis_url]}}
     }
     settings.REDIS_URL = redis_url
     settings.DATASETS_DIR = tmp_path / "datasets"
+    yield
+    BATCHES.close()
 
 
 @pytest.fixture

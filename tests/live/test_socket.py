@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from django.test import Client
 
 from tests.webapp.rows import Feed, World
 from webapp.asgi import application
-from webapp.runs import consumers
+from webapp.runs import consumers, live, sharing
 
 from .visitor import Visitor
 
@@ -48,12 +50,13 @@ async def opened(world: World, run: int) -> AsyncIterator[Visitor]:
 
 
 async def batch(visitor: Visitor) -> dict[str, Any]:
-    """Return the next batch as strict JSON; heartbeats are passed over."""
-    while True:
+    """Return the next batch as strict JSON; heartbeats are passed over, as many as come in a minute."""
+    for _ in range(12):
         text = await visitor.text()
         found: dict[str, Any] = json.loads(text, parse_constant=pytest.fail)
         if "cursor" in found:
             return found
+    pytest.fail("nothing but heartbeats")
 
 
 @pytest.fixture
@@ -86,11 +89,11 @@ async def test_a_nudge_brings_a_batch(world: World, feed: Feed, monkeypatch: pyt
 
 async def test_it_looks_without_a_nudge(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumers, "LOOK_ANYWAY", 0.05)
-    monkeypatch.setattr("webapp.runs.journal.nudge_on_commit", lambda run_id: None)
+    monkeypatch.setattr("webapp.runs.journal.nudge_on_commit", lambda runs, calm=(): None)
     async with opened(world, feed.run.pk) as page:
         await page.send({"after": feed.run.journal})
-        heartbeat = json.loads(await page.text())
-        assert set(heartbeat) == {"now"}
+        for _ in range(2):  # the first says that the socket works, the next that it still does
+            assert set(json.loads(await page.text())) == {"now"}
         await in_thread(feed.metrics)(2.5)
         assert (await batch(page))["points"] == {"loss": [[1.0, 2.5]]}
 
@@ -165,7 +168,7 @@ async def test_it_rejects_bytes(world: World, feed: Feed) -> None:
     "message",
     [
         "{}", "[]", "nonsense", '{"after": -1}', '{"after": true}', '{"after": "1"}',
-        '{"after": 9223372036854775808}', "[" * 100_000,
+        '{"after": 9223372036854775808}', '{"seen": "x"}', pytest.param("[" * 100_000, id="deep"),
     ],
 )  # fmt: skip
 async def test_it_rejects_a_bad_message(world: World, feed: Feed, message: str) -> None:
@@ -193,3 +196,98 @@ async def test_the_poll_answers_the_same_batch(world: World, feed: Feed) -> None
         assert await batch(page) == answer.json()
     refused = await in_thread(known.get)(f"/runs/{feed.run.pk}/live?after=-1")
     assert refused.status_code == 400
+
+
+async def test_what_is_far_behind_is_told_to_begin_anew(
+    world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "FAR", 10)
+    start = feed.run.journal
+    await in_thread(feed.metrics)(*(float(i) for i in range(11)))
+    end = start + 11
+    for after in (start, end + 50):  # too far behind, and of a database that is no more
+        async with opened(world, feed.run.pk) as page:
+            await page.send({"after": after})
+            assert await batch(page) == {
+                "cursor": end, "more": False, "points": {}, "log": [], "changed": [], "step": None, "fresh": True
+            }  # fmt: skip
+            await in_thread(feed.metrics)(1.0, after=end)
+            end += 1
+            assert (await batch(page))["points"] == {"loss": [[end, 1.0]]}
+
+
+async def test_a_page_that_takes_nothing_gets_no_queue(world: World, feed: Feed) -> None:
+    """What comes while a slow page has three batches before it is one batch, once it has taken them."""
+    async with opened(world, feed.run.pk) as page:
+        await page.send({"after": feed.run.journal, "acks": True})
+        assert "now" in json.loads(await page.text())
+        taken = []
+        for step in range(3):
+            await in_thread(feed.metrics)(1.0, after=step)
+            taken.append((await batch(page))["cursor"])
+        for step in range(3, 40):
+            await in_thread(feed.metrics)(1.0, after=step)
+        assert await page.receive_nothing(0.3)
+        await page.send({"seen": taken[-1]})
+        assert len((await batch(page))["points"]["loss"]) == 37
+
+
+async def test_a_log_line_waits_for_the_metric_that_follows(
+    world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "LOOK_ANYWAY", 3600)
+    line = ("log", None, {"text": "hello"})
+    async with opened(world, feed.run.pk) as page:
+        await page.send({"after": feed.run.journal})
+        assert "now" in json.loads(await page.text())
+        await in_thread(feed.write)("log@0", line)
+        assert [entry["text"] for entry in (await batch(page))["log"]] == ["hello"], "by itself a little later"
+        monkeypatch.setattr(consumers, "SOON", 3600)
+        await in_thread(feed.write)("log@0", line)
+        await in_thread(feed.metrics)(1.0)
+        found = await batch(page)
+        assert (len(found["log"]), len(found["points"]["loss"])) == (1, 1)
+
+
+async def test_pages_at_the_same_event_share_what_is_read(
+    world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[tuple[int, int]] = []
+
+    def counted(run_id: int, after: int) -> dict[str, Any]:
+        reads.append((run_id, after))
+        return live.batch(run_id, after)
+
+    monkeypatch.setattr(sharing, "batch", counted)
+    monkeypatch.setattr(sharing, "GATHER", 0.2)
+    async with AsyncExitStack() as stack:
+        pages = [await stack.enter_async_context(opened(world, feed.run.pk)) for _ in range(5)]
+        for page in pages:
+            await page.send({"after": feed.run.journal})
+        for page in pages:
+            assert "now" in json.loads(await page.text())
+        reads.clear()
+        await in_thread(feed.metrics)(2.5)
+        assert [(await batch(page))["points"] for page in pages] == [{"loss": [[1.0, 2.5]]}] * 5
+    assert reads == [(feed.run.pk, feed.run.journal)]
+
+
+async def test_a_read_that_has_begun_is_not_shared(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is committed while one page's rows are being read is in the answer to whoever asks after that."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def held(run_id: int, after: int) -> dict[str, Any]:
+        found = live.batch(run_id, after)
+        began.set()
+        assert go_on.wait(30)
+        return found
+
+    monkeypatch.setattr(sharing, "batch", held)
+    start = feed.run.journal
+    early = asyncio.create_task(sharing.BATCHES.after(feed.run.pk, start))
+    assert await asyncio.to_thread(began.wait, 30)
+    await in_thread(feed.metrics)(2.5)
+    late = asyncio.create_task(sharing.BATCHES.after(feed.run.pk, start))
+    await asyncio.sleep(0)
+    go_on.set()
+    assert ((await early).cursor, (await late).cursor) == (start, start + 1)

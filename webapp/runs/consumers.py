@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import deque
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from channels.auth import get_user
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.conf import settings
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from .live import batch
 from .models import Run
 from .nudge import group
+from .pace import Pace
+from .sharing import BATCHES, Ready, written
 
 log = logging.getLogger(__name__)
 
-# After a batch the page rests this many times as long as it took to make, and no longer than the longest: a burst of
-# lines costs few batches, and a lone line is not held up by the log line beside it.
-REST, LONGEST_REST = 4.0, 0.05
+SOON = 0.15  # seconds that a line of log or a sample waits for a metric to go with
+WINDOW = 3  # batches that are sent before the page says that it has taken one
 LOOK_ANYWAY = 5.0  # seconds after which rows are read without a nudge: one may have been lost
 BELIEVED_SECONDS = 5.0  # that a session is taken for good
 LARGEST = 2**63  # what a row's number holds
@@ -32,14 +32,18 @@ NOT_LOGGED_IN, UNKNOWN_RUN, BAD_MESSAGE, TRY_AGAIN = 4401, 4404, 4400, 1013
 
 
 class RunConsumer(AsyncJsonWebsocketConsumer):
-    """The page sends {"after": N} once; it gets batches from there on, one at a time.
+    """The page sends {"after": N} once; it gets batches from there on, ten a second at the most (see Pace).
 
-    One batch is in flight at most: what comes meanwhile is read with the next, so a slow page gets
-    no queue of stale messages. Every way this can fail closes the socket; the page comes again with its cursor.
+    What comes meanwhile is read with the next, so a slow page gets no queue of stale messages. One that says
+    {"after": N, "acks": true} answers each batch with {"seen": its cursor}, and is never sent more than a few that it
+    has not taken: however slow it is, what it shows is as new as its slowness allows. What is far behind is told to
+    begin anew (see batch). Every way this can fail closes the socket; the page comes again with its cursor.
     """
 
     follower: asyncio.Task[None] | None = None
     believed_until = 0.0
+    acks = False
+    soon: asyncio.TimerHandle | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
@@ -56,15 +60,26 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
         if not await Run.objects.filter(pk=self.run_id).aexists():
             await self.close(UNKNOWN_RUN)
             return
-        self.wanted = asyncio.Event()
+        self.wanted, self.took = asyncio.Event(), asyncio.Event()
+        self.pace, self.unseen = Pace(), deque[int]()
         await self.accept()
 
     async def receive_json(self, content: Any, **kwargs: Any) -> None:
-        after = content.get("after") if isinstance(content, dict) else None
-        if not isinstance(after, int) or isinstance(after, bool) or not 0 <= after < LARGEST:
+        told = content if isinstance(content, dict) else {}
+        number = told.get("seen", told.get("after"))
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < LARGEST:
             await self.close(BAD_MESSAGE)
+        elif "seen" in told:
+            self._saw(number)
         elif self.follower is None:
-            self.follower = asyncio.create_task(self._follow(after))
+            self.acks = told.get("acks") is True
+            self.follower = asyncio.create_task(self._follow(number))
+
+    def _saw(self, cursor: int) -> None:
+        if cursor in self.unseen:
+            while self.unseen.popleft() != cursor:
+                pass
+            self.took.set()
 
     @classmethod
     async def decode_json(cls, text_data: str) -> Any:
@@ -80,10 +95,20 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
         """Somebody wrote to the journals of these runs."""
         if self.run_id in message["runs"]:
             self.wanted.set()
+        elif self.run_id in message["calm"] and self.soon is None:
+            self.soon = asyncio.get_running_loop().call_later(SOON, self.wanted.set)
+
+    def _is_read(self) -> None:
+        """Forget what was asked for until now: the read that follows has it."""
+        self.wanted.clear()
+        if self.soon is not None:
+            self.soon.cancel()
+            self.soon = None
 
     async def disconnect(self, code: int) -> None:
         if self.follower is not None:
             self.follower.cancel()
+            self._is_read()
             try:
                 await self.channel_layer.group_discard(group(self.run_id), self.channel_name)
             except (RedisError, OSError) as error:
@@ -93,12 +118,7 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
         try:
             # First join, then read: what is written in between is nudged.
             await self.channel_layer.group_add(group(self.run_id), self.channel_name)
-            while await self._still_logged_in():
-                self.wanted.clear()
-                began = monotonic()
-                after = await self._catch_up(after)
-                await asyncio.sleep(min(LONGEST_REST, REST * (monotonic() - began)))
-                await self._wait()
+            await self._batches(after)
             await self.close(NOT_LOGGED_IN)
         except (RedisError, OSError) as error:
             log.warning("run %s: socket closed: %s", self.run_id, error)
@@ -115,21 +135,39 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
             self.scope["user"] = await get_user({"session": session})
         return bool(self.scope["user"].is_authenticated)
 
-    async def _catch_up(self, after: int) -> int:
-        more = True
-        while more:
-            found = await database_sync_to_async(batch)(self.run_id, after)
-            if found["cursor"] > after:
-                await self.send_json(found)
-            after, more = found["cursor"], found["more"]
-        return after
+    async def _batches(self, after: int) -> None:
+        """Send batches past `after` until the session ends; the first answer comes at once, whatever there is."""
+        first = True
+        while await self._still_logged_in():
+            await self._rest()
+            self._is_read()
+            found = await BATCHES.after(self.run_id, after)
+            if found.cursor != after:
+                await self._send(found)
+            elif first:
+                await self._tell_time()
+            after, first = found.cursor, False
+            if not found.more:
+                await self._wait()
+
+    async def _rest(self) -> None:
+        """Wait until the page may be sent to, and has taken what it was sent."""
+        await asyncio.sleep(self.pace.wait(monotonic()))
+        while len(self.unseen) >= WINDOW:
+            self.took.clear()
+            await self.took.wait()
+
+    async def _send(self, found: Ready) -> None:
+        self.pace.sent(monotonic())
+        if self.acks:
+            self.unseen.append(found.cursor)
+        await self.send(found.text)
 
     async def _wait(self) -> None:
         try:
             await asyncio.wait_for(self.wanted.wait(), LOOK_ANYWAY)
         except TimeoutError:
-            await self.send_json({"now": timezone.now().isoformat()})
+            await self._tell_time()
 
-    @classmethod
-    async def encode_json(cls, content: Any) -> str:
-        return json.dumps(content, separators=(",", ":"), allow_nan=False)
+    async def _tell_time(self) -> None:
+        await self.send(written({"now": timezone.now().isoformat()}))

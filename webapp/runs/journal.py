@@ -21,7 +21,7 @@ from . import digest
 from .each import insert_each, time_value, update_each
 from .fresh import COLUMNS, Fresh
 from .models import Attempt, Event, Run, Stream, Transition
-from .nudge import nudge_on_commit
+from .nudge import hasty, nudge_on_commit
 
 SHARDS = "shards"  # text: what of a checkpoint goes from which node to which, and which way
 
@@ -69,7 +69,7 @@ def record_all(reads: Sequence[Read]) -> int:
     insert_each(Event, COLUMNS, [event.row(time_value(event.at), now) for event in events])
     digest.take(digested)
     update_each(Stream, ["offset", "last_seq"], [(row.offset, row.last_seq, row.pk) for row in held.values()])
-    nudge_on_commit({event.run_id for event in events})
+    nudge_on_commit(hasty(events), {event.run_id for event in events})
     for read in reads:
         if row := held.get(read.stream.pk):
             read.stream.offset, read.stream.last_seq = row.offset, row.last_seq

@@ -6,7 +6,8 @@ it says only which parts of the page have changed, and the page asks for those p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 from training.spec.events import Kind, strict
@@ -16,12 +17,14 @@ from .actions.end import KIND as STOP_KIND
 from .actions.end import TOLD
 from .actions.queue import KIND as QUEUE_KIND
 from .logs import is_log, log_entry
-from .models import Attempt, Event
-from .readings import readings
-from .replay import replayed
+from .models import Event
+from .readings import Reading, readings
 from .shelf import acts
+from .tail import place, tail
 
-LIMIT = 500
+LIMIT = 500  # events of a batch
+MOST_POINTS = 10_000  # of a batch: a sample of a node with eight GPUs is some 80
+FAR = 2000  # events behind the newest from which on a page reads itself anew: that is less than all of them
 
 # Parts of the page (templates/runs/parts/) that a kind of event changes; `charts` stands for all their points.
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -52,25 +55,40 @@ def batch(run_id: int, after: int, limit: int = LIMIT) -> dict[str, Any]:
 
     {"cursor": n, "more": bool, "points": {series: [[x, value or "NaN"]...]},
      "log": [{"number", "attempt", "node", "text"}], "changed": [part...], "step": n or null}
+
+    From a number that is far behind, or of no such event, there is nothing in it but the newest number and
+    "fresh": true: the page has to ask for its picture, its log and its parts again, and goes on from that number.
     """
-    rows = replayed(run_id, after, limit + 1)
-    more, rows = len(rows) > limit, rows[:limit]
-    newest: int | None = Attempt.objects.filter(run_id=run_id).order_by("-number").values_list("pk", flat=True).first()
-    return {
-        "cursor": rows[-1].number if rows else after,
-        "more": more,
-        "points": _points([row for row in rows if row.attempt_id == newest]),
-        "log": [log_entry(row) for row in rows if is_log(row)],
-        "changed": _changed(rows, newest),
-        "step": _step(rows, newest),
-    }
+    now = place(run_id)
+    if not after <= now.end <= after + FAR:
+        return _batch(now.end, fresh=True)
+    rows = tail(run_id, after, now.end, limit + 1) if after < now.end else []
+    drawn = [[*readings(row)] if row.attempt_id == now.newest else [] for row in rows[:limit]]
+    kept = rows[: _fitting(drawn)]
+    return _batch(
+        kept[-1].number if kept else after,
+        more=len(rows) > len(kept),
+        points=_points(drawn[: len(kept)]),
+        log=[log_entry(row, now.attempts[row.attempt_id]) for row in kept if is_log(row)],
+        changed=_changed(kept, now.newest),
+        step=_step(kept, now.newest),
+    )
 
 
-def _points(rows: Iterable[Event]) -> dict[str, list[list[Any]]]:
+def _batch(cursor: int, **told: Any) -> dict[str, Any]:
+    return {"cursor": cursor, "more": False, "points": {}, "log": [], "changed": [], "step": None} | told
+
+
+def _fitting(drawn: Sequence[Sequence[Reading]]) -> int:
+    """Return how many events give no more points than a batch takes, one at least."""
+    sums = accumulate(len(points) for points in drawn)
+    return sum(1 for i, points in enumerate(sums) if i == 0 or points <= MOST_POINTS)
+
+
+def _points(drawn: Iterable[Iterable[Reading]]) -> dict[str, list[list[Any]]]:
     points: dict[str, list[list[Any]]] = {}
-    for row in rows:
-        for reading in readings(row):
-            points.setdefault(reading.name, []).append([reading.x, strict(reading.value)])
+    for reading in chain.from_iterable(drawn):
+        points.setdefault(reading.name, []).append([reading.x, strict(reading.value)])
     return points
 
 

@@ -82,11 +82,11 @@ def is_log(row: Event) -> bool:
     return row.source.startswith("log@")
 
 
-def log_entry(row: Event) -> dict[str, Any]:
-    """Return one piece of log as a page shows it; `row` comes with its attempt."""
+def log_entry(row: Event, attempt: int) -> dict[str, Any]:
+    """Return one piece of log, of the attempt of that number, as a page shows it."""
     return {
         "number": row.number,
-        "attempt": row.attempt.number,
+        "attempt": attempt,
         "node": _rank(row),
         "text": clipped(plain(row.data.get("text", ""))),
     }

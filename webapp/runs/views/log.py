@@ -37,7 +37,7 @@ def page(request: HttpRequest, run_id: int) -> JsonResponse:
     else:
         found = logs.older(run.pk, numbers.get("before") or run.journal + 1, wanted)
     return JsonResponse({
-        "entries": [logs.log_entry(row) for row in found.rows],
+        "entries": [logs.log_entry(row, row.attempt.number) for row in found.rows],
         "reached": found.reached,
         "names": named(logs.names(run.pk)),
     })  # fmt: skip
@@ -47,7 +47,7 @@ def end(run: Run, cursor: int) -> dict[str, Any]:
     """Return what the run page is made with: the log's last lines up to `cursor`, and what its module has to know."""
     known = logs.names(run.pk)
     found = logs.older(run.pk, cursor + 1, logs.Wanted())
-    entries = [logs.log_entry(row) for row in found.rows]
+    entries = [logs.log_entry(row, row.attempt.number) for row in found.rows]
     for entry in entries:
         entry["name"] = known.get((entry["attempt"], entry["node"]), f"node {entry['node']}")
     live = {"page": reverse("runs:log", args=[run.pk]), "older": found.reached, "names": named(known)}
