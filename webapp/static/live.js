@@ -49,6 +49,12 @@ const log = new Log(config.log);
 
 const last = new Map(); // part -> when it was asked for
 const planned = new Map();
+const unseen = new Set(); // parts that changed while nobody saw the page
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  for (const name of unseen) ask(name);
+  unseen.clear();
+});
 
 function refresh(name) {
   if (planned.has(name)) return;
@@ -59,12 +65,21 @@ function refresh(name) {
 function ask(name) {
   const part = document.getElementById(`part-${name}`);
   if (!part) return;
+  if (document.hidden) { unseen.add(name); return; }
   last.set(name, performance.now());
   // A question that is being answered is not pulled away from under the hand.
   if (part.querySelector("dialog[open]")) refresh(name); else window.htmx.trigger(part, "changed");
 }
 
+/** So much came that it is less to read everything again: after a long absence, or in a browser that is too slow. */
+function beginAnew() {
+  loadPicture();
+  log.fresh();
+  for (const part of document.querySelectorAll('[id^="part-"]')) refresh(part.id.slice("part-".length));
+}
+
 function take(batch) {
+  if (batch.fresh) { beginAnew(); return; }
   charts.add(batch.points);
   if (loading) loading.push(batch.points);
   if (batch.step !== null) Object.assign(now, { step: batch.step, at: performance.now() });
@@ -82,13 +97,13 @@ document.body.addEventListener("htmx:afterSwap", () => {
 
 // ---- the state of the link
 
-const WORDS = { live: "● live", polling: "○ every 2 s", away: "○ not live", out: "○ logged out" };
+const WORDS = { live: "● live", polling: "○ every 2 s", waking: "○ catching up", away: "○ not live", out: "○ logged out" };
 const badge = document.getElementById("stale");
 
 function tell(state, since) {
   document.getElementById("link").textContent = WORDS[state];
   document.body.dataset.link = state;
-  badge.hidden = state === "live" || state === "polling";
+  badge.hidden = state !== "away" && state !== "out";
   if (state === "away") badge.textContent = `As of ${new Date(since).toLocaleTimeString([], { hour12: false })} (${age(since)}): the service does not answer. Training goes on; this page catches up by itself.`;
   if (state === "out") badge.textContent = "Your session has ended, so this page gets nothing new. Reload it to log in again.";
 }

@@ -18,15 +18,15 @@ function refresh(name) {
 }
 
 function take(batch) {
-  if (batch.changed.includes("trial")) for (const name of Object.keys(EVERY)) refresh(name);
+  if (batch.fresh || batch.changed.includes("trial")) for (const name of Object.keys(EVERY)) refresh(name);
 }
 
-const WORDS = { live: "● live", polling: "○ every 2 s", away: "○ not live", out: "○ logged out" };
+const WORDS = { live: "● live", polling: "○ every 2 s", waking: "○ catching up", away: "○ not live", out: "○ logged out" };
 const badge = document.getElementById("stale");
 
 function tell(state, since) {
   document.getElementById("link").textContent = WORDS[state];
-  badge.hidden = state === "live" || state === "polling";
+  badge.hidden = state !== "away" && state !== "out";
   if (state === "away") badge.textContent = `As of ${new Date(since).toLocaleTimeString([], { hour12: false })} (${age(since)}): the service does not answer. The models go on; this page catches up by itself.`;
   if (state === "out") badge.textContent = "Your session has ended, so this page gets nothing new. Reload it to log in again.";
 }
