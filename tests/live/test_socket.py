@@ -72,7 +72,7 @@ async def test_it_replays_from_the_cursor(world: World, feed: Feed) -> None:
     async with opened(world, feed.run.pk) as page:
         await page.send({"after": start + 1})
         found = await batch(page)
-    assert found["points"] == {"loss": [[2.0, 2.0], [3.0, 1.0]]}
+    assert found["points"]["loss"] == [[2.0, 2.0], [3.0, 1.0]]
     assert found["cursor"] == start + 3
 
 
@@ -84,7 +84,7 @@ async def test_a_nudge_brings_a_batch(world: World, feed: Feed, monkeypatch: pyt
         assert first["cursor"] == feed.run.journal
         await in_thread(feed.metrics)(2.5)
         found = await batch(page)
-    assert found["points"] == {"loss": [[1.0, 2.5]]}
+    assert found["points"]["loss"] == [[1.0, 2.5]]
 
 
 async def test_it_looks_without_a_nudge(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ async def test_it_looks_without_a_nudge(world: World, feed: Feed, monkeypatch: p
         for _ in range(2):  # the first says that the socket works, the next that it still does
             assert set(json.loads(await page.text())) == {"now"}
         await in_thread(feed.metrics)(2.5)
-        assert (await batch(page))["points"] == {"loss": [[1.0, 2.5]]}
+        assert (await batch(page))["points"]["loss"] == [[1.0, 2.5]]
 
 
 async def test_values_that_are_not_finite_are_strict_json(world: World, feed: Feed) -> None:
@@ -213,7 +213,7 @@ async def test_what_is_far_behind_is_told_to_begin_anew(
             }  # fmt: skip
             await in_thread(feed.metrics)(1.0, after=end)
             end += 1
-            assert (await batch(page))["points"] == {"loss": [[end, 1.0]]}
+            assert (await batch(page))["points"]["loss"] == [[end, 1.0]]
 
 
 async def test_a_page_that_takes_nothing_gets_no_queue(world: World, feed: Feed) -> None:
@@ -268,7 +268,7 @@ async def test_pages_at_the_same_event_share_what_is_read(
             assert "now" in json.loads(await page.text())
         reads.clear()
         await in_thread(feed.metrics)(2.5)
-        assert [(await batch(page))["points"] for page in pages] == [{"loss": [[1.0, 2.5]]}] * 5
+        assert [(await batch(page))["points"]["loss"] for page in pages] == [[[1.0, 2.5]]] * 5
     assert reads == [(feed.run.pk, feed.run.journal)]
 
 
