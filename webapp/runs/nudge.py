@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from training.spec.events import Kind
 
 if TYPE_CHECKING:
-    from .models import Event
+    from .fresh import Fresh
 
 log = logging.getLogger(__name__)
 GROUPS = 16
@@ -31,7 +31,7 @@ def group(run_id: int) -> str:
     return f"runs.{run_id % GROUPS}"
 
 
-def hasty(events: Iterable[Event]) -> set[int]:
+def hasty(events: Iterable[Fresh]) -> set[int]:
     """Return the runs for which one of these events should be seen at once."""
     return {event.run_id for event in events if event.kind not in CALM}
 
