@@ -3,8 +3,8 @@
 The list is asked for in every order and through every filter, through Django's test client and over HTTP from the web
 server as it is deployed, one request at a time. In Chromium, from navigation until the frame after the first row is
 there. The comparison is the answer that all its curves come in, over HTTP, along steps, tokens and time. Each goal
-holds where it does at the 95th percentile. Rows of the list are made at once; the lines of the long runs go through
-the journal, as lines of nodes do.
+holds where it does at the 95th percentile. Rows of the list are made at once; the series of the long runs are stored
+as lines are once they are folded.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""Runs with long series, whose lines go through the journal as those of nodes do."""
+"""Runs with long series, stored as the lines of nodes are once they are folded."""
 
 from __future__ import annotations
 
-import random
+import numpy as np
 
 from tests.webapp.rows import START, World
-from training.spec.events import Event as Line
-from webapp.runs import journal
-from webapp.runs.models import Attempt, Placement, Run, Stream
+from webapp.runs import folding, levels
+from webapp.runs.models import Attempt, Run, Series
+from webapp.runs.packing import Column
+from webapp.runs.readings import AT
+from webapp.runs.serieskeys import Key, series_ids
 from webapp.runs.states import RunState
 
-AT_ONCE = 2000  # lines
 TOKENS = 8192.0  # a step
+NAMES = ("loss", "num_tokens", AT)
 
 
 def make(world: World, count: int, points: int) -> list[int]:
@@ -22,17 +24,14 @@ def make(world: World, count: int, points: int) -> list[int]:
 def _run(world: World, number: int, points: int) -> Run:
     run = world.draft(f"long {number}")
     attempt = Attempt.objects.create(run=run, number=1)
-    node = world.nodes[0]
-    Placement.objects.create(attempt=attempt, node=node, rank=0, slot=vars(node.slot()))
-    stream = Stream.objects.create(attempt=attempt, node=node, source="train@0", path="/train@0")
-    chance = random.Random(number)
-    for first in range(1, points + 1, AT_ONCE):
-        lines = [_line(step, chance) for step in range(first, min(first + AT_ONCE, points + 1))]
-        journal.record(stream, lines, lines[-1].seq)
-    Run.objects.filter(pk=run.pk).update(state=RunState.SUCCEEDED, total_steps=points)
+    ids = series_ids([Key(attempt.pk, name, "step") for name in NAMES])
+    steps = np.arange(1, points + 1, dtype=np.float64)
+    noise = np.random.default_rng(number).normal(0, 0.05, points)
+    columns = {"loss": 2 + 8 / steps + noise, "num_tokens": TOKENS * steps, AT: START + steps}
+    for first in range(0, points, folding.AT_ONCE):
+        part = slice(first, first + folding.AT_ONCE)
+        levels.add({ids[attempt.pk, name]: Column(steps[part], column[part]) for name, column in columns.items()})
+    for name, column in columns.items():
+        Series.objects.filter(pk=ids[attempt.pk, name]).update(last_x=points, last_value=column[-1])
+    Run.objects.filter(pk=run.pk).update(state=RunState.SUCCEEDED, step=points, total_steps=points)
     return run
-
-
-def _line(step: int, chance: random.Random) -> Line:
-    told = {"loss": 2 + 8 / step + chance.gauss(0, 0.05), "num_tokens": TOKENS * step}
-    return Line(step, START + step, "metrics", step, told)
