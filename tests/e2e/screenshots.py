@@ -33,6 +33,10 @@ RECIPES: dict[str, Any] = {"tiny": {"optimisation": {"max_steps": 60}, "checkpoi
 
 
 FAILING = {"optimisation": {"max_steps": 5000}, "checkpoints": {"every_steps": 10}}
+SETTLED = """() => {
+  const loss = document.querySelector('.chart[data-chart="loss"]');
+  return !loss || loss.getBoundingClientRect().top > innerHeight || window.shardboard?.drawn?.loss > 0;
+}"""
 
 
 @dataclass(frozen=True)
@@ -204,10 +208,9 @@ def take(browser: Browser, session: StorageState, url: str, picture: Picture, sc
 
 
 def settle(page: Page) -> None:
-    """Return when nothing is on its way any more; of charts, when they have drawn."""
+    """Return when nothing is on its way any more; of the loss, where it is in sight, when it is drawn."""
     page.wait_for_load_state("networkidle")
-    if page.locator('[data-chart="loss"]').count():
-        page.wait_for_function("() => window.shardboard?.drawn?.loss > 0")
+    page.wait_for_function(SETTLED)
 
 
 if __name__ == "__main__":
