@@ -59,7 +59,7 @@ def test_pages_backwards_and_forwards_are_the_whole(
     assert on == whole
 
 
-def test_it_is_found_by_node_and_text(page: Client, world: World) -> None:
+def test_it_is_found_by_node_and_text(page: Client, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     feed = world.running()
     printed(feed, 0, "50%_done", "\x1b[31mLoss\x1b[0m is NaN", "GRÖSSE 5")
     printed(feed, 1, "50 percent", "größe 6", HOSTILE, "a [31m of no colour")
@@ -71,6 +71,9 @@ def test_it_is_found_by_node_and_text(page: Client, world: World) -> None:
     assert asked(page, feed, text=HOSTILE)[0] == [HOSTILE]
     assert asked(page, feed, node=0)[0][0] == "50%_done"
     assert asked(page, feed, node=7) == ([], None)
+    monkeypatch.setattr(logs, "PAGE", 1)
+    texts, reached = asked(page, feed, text="ö")
+    assert texts + asked(page, feed, text="ö", before=reached)[0] == ["größe 6", "GRÖSSE 5"], "each once"
 
 
 def test_a_rare_text_is_looked_for_piece_by_piece(page: Client, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from .models import Event, Placement, Run
 
 PAGE = 200  # pieces, mostly a line each
 SPAN = 200_000  # numbers that are looked through for one page: text is in no index, and a page has to answer soon
-AT_ONCE = 2000  # pieces of a download read together
+AT_ONCE = 2000  # pieces read together for a download, or where no database can look for a text
 SHOWN = 4000  # characters of a piece on a page; a download has all
 # Colours and cursor moves of terminals (ECMA-48), and titles (OSC).
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -63,19 +63,27 @@ def _holding(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
 def older(run_id: int, before: int, wanted: Wanted) -> Page:
     """Return the last lines whose number is below `before`; a rare text's may be none, to be asked for further on."""
     start = 0 if wanted.is_all else max(0, before - SPAN)
-    rows = list(wanted.rows(run_id).filter(number__lt=before, number__gte=start).order_by("-number")[: PAGE + 1])
-    kept = rows[:PAGE]
-    reached = kept[-1].number if len(rows) > PAGE else start or None
-    return Page([row for row in reversed(kept) if wanted.matches(row)], reached)
+    rows = wanted.rows(run_id).filter(number__lt=before, number__gte=start).order_by("-number")
+    found, reached = _page(rows, wanted)
+    return Page(found[::-1], reached or start or None)
 
 
 def newer(run: Run, after: int, wanted: Wanted) -> Page:
     """Return the first lines whose number is above `after`."""
     end = run.journal if wanted.is_all else min(run.journal, after + SPAN)
-    rows = list(wanted.rows(run.pk).filter(number__gt=after, number__lte=end).order_by("number")[: PAGE + 1])
-    kept = rows[:PAGE]
-    reached = kept[-1].number if len(rows) > PAGE else (end if end < run.journal else None)
-    return Page([row for row in kept if wanted.matches(row)], reached)
+    rows = wanted.rows(run.pk).filter(number__gt=after, number__lte=end).order_by("number")
+    found, reached = _page(rows, wanted)
+    return Page(found, reached or (end if end < run.journal else None))
+
+
+def _page(rows: QuerySet[Event], wanted: Wanted) -> tuple[list[Event], int | None]:
+    """Return the first lines of `rows` that are wanted, and the number of the last row looked at if there are more."""
+    limit = PAGE if WORD.search(wanted.text) or not wanted.text else AT_ONCE
+    looked = list(rows[: limit + 1])
+    found = [row for row in looked[:limit] if wanted.matches(row)]
+    if len(found) > PAGE:
+        return found[:PAGE], found[PAGE - 1].number
+    return found, looked[limit - 1].number if len(looked) > limit else None
 
 
 def is_log(row: Event) -> bool:
