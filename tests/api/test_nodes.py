@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from tests.sshd import Sshd
 from webapp.fleet.models import Identity, Node, NodeChange, Provision
 from webapp.fleet.ssh import fingerprint
 
 from .conftest import Caller, World, refused
+
+NEGATIVE = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAACP////////8B"  # its modulus is
 
 
 @pytest.fixture
@@ -54,6 +57,7 @@ def test_a_node_is_added_with_the_key_that_it_must_show(world: World, staff: Cal
     assert fingerprint(sshd.host_key) in shown
     assert "SHA256:no" in refused(staff.post("/nodes", body | {"fingerprint": "SHA256:no"}), 422, "fingerprint")
     refused(staff.post("/nodes", body | {"host_key": "rubbish"}), 422, "host_key")
+    refused(staff.post("/nodes", body | {"host_key": NEGATIVE}), 422, "host_key")
     refused(staff.post("/nodes", body | {"jump": "nobody"}), 422, "jump")
     refused(staff.post("/nodes", {"name": "n2"}), 422, "cluster")
     refused(staff.post("/nodes", body | {"scratch": "../x", "host_key": sshd.host_key}), 422, "scratch")
@@ -94,3 +98,35 @@ def test_an_identity_is_made_once(world: World, staff: Caller) -> None:
     assert made["public_key"].startswith("ssh-ed25519 ")
     assert staff.post("/identities", {"name": "mine"}).json() == made
     assert Identity.objects.filter(name="mine").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("address", "gpu1\n"), ("user", "ml\n"), ("interface", "eth0\n"), ("scratch", "/a\rb"), ("python", "/p\x1b[2J")],
+)
+def test_a_field_is_one_line(world: World, staff: Caller, field: str, value: str) -> None:
+    one = f"/nodes/{world.nodes[0].pk}"
+    assert "line break" in refused(staff.patch(one, {field: value}), 422, field)
+    assert not NodeChange.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["a\nssh-ed25519 AAAA another", "a\r", "\x1b[31m", "a\u2028b"])
+def test_the_line_for_authorized_keys_stays_one(world: World, staff: Caller, name: str) -> None:
+    assert "line break" in refused(staff.post("/identities", {"name": name}), 422, "name")
+    assert Identity.objects.count() == 1
+
+
+def test_a_change_undoes_nothing_that_others_do_meanwhile(
+    world: World, staff: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, others = QuerySet.select_for_update, [lambda: Node.objects.update(in_service=False, drained_why="fan")]
+
+    def lock(self: QuerySet[Any], *args: Any, **more: Any) -> QuerySet[Any]:
+        """They are a moment earlier than our lock."""
+        while others:
+            others.pop()()
+        return before(self, *args, **more)
+
+    monkeypatch.setattr(QuerySet, "select_for_update", lock)
+    changed = staff.patch(f"/nodes/{world.nodes[0].pk}", {"notes": "x"}).json()
+    assert (changed["notes"], changed["in_service"], changed["drained"]["why"]) == ("x", False, "fan")

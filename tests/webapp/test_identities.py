@@ -94,3 +94,10 @@ def test_a_key_of_the_agent_is_chosen(page: Client, agent: Path, settings: Any) 
     settings.SSH_AGENT = ""
     away = page.get("/fleet/identities/agent")
     assert (away.status_code, "SHARDBOARD_SSH_AGENT" in away.content.decode()) == (422, True)
+
+
+def test_a_name_is_one_line(page: Client, world: World) -> None:
+    for address, more in (("/fleet/identities/", {}), ("/fleet/identities/paste", {"private_key": PEM})):
+        answer = page.post(address, {"name": "a\nb"} | more)
+        assert "line break" in answer.content.decode()
+    assert not Identity.objects.filter(name__startswith="a").exists()

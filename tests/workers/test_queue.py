@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from tests.workers.world import Following, World, stored_equals_written
 from webapp.fleet.models import Claim, Cluster, Node
@@ -119,3 +120,24 @@ def test_who_places_a_run_lets_others_refer_to_its_nodes(world: World, monkeypat
     claim(run, run.attempt)
     assert ports.keep(run.attempt, 20_000)
     assert {lock for lock in locks if lock[0] in (Cluster, Node)} == {(Cluster, True), (Node, True)}
+
+
+@pytest.mark.parametrize("how", [{"in_service": False}, {"removed_at": timezone.now()}, {}])
+def test_a_node_that_goes_a_moment_before_it_is_taken_stays_free(
+    world: World, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    run, before = asks(world, 1, 1), QuerySet.select_for_update
+
+    def lock(self: QuerySet[Any], *args: Any, **more: Any) -> QuerySet[Any]:
+        """Somebody else's change of the node is a moment earlier than our lock; {}: it is deleted."""
+        if self.model is Node:
+            node = Node.objects.filter(name="n0")
+            node.update(**how) if how else node.delete()
+        return before(self, *args, **more)
+
+    monkeypatch.setattr(QuerySet, "select_for_update", lock)
+    advance.advance(run.pk)
+    run.refresh_from_db()
+    assert (run.state, Claim.objects.count()) == ("queued", 0)
+    advance.advance(run.pk)
+    assert [claim.node.name for claim in Claim.objects.all()] == ["n1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
@@ -98,11 +99,17 @@ def add_node(request: HttpRequest, body: NewNode) -> Status[NodeOut]:
 @router.patch(ONE, response=NodeOut, operation_id="change_node")
 def change_node(request: HttpRequest, node_id: int, body: NodeFields) -> NodeOut:
     """Change what is given; the pinned host key stays. The node is checked anew."""
-    actor = staff_of(request, "change nodes")
-    node = by_id(everywhere(), node_id, "node")
+    _change(node_id, body, staff_of(request, "change nodes"))
+    return read(node_id)
+
+
+@transaction.atomic
+def _change(node_id: int, body: NodeFields, actor: str) -> None:
+    """Held from the reading on: the row is stored whole, and would undo what others do to it meanwhile."""
+    held = everywhere().select_for_update(of=("self",), no_key=True)
+    node = by_id(held, node_id, "node")
     enrol.put_node(node, _apply(node, body), actor)
     check_node(node.pk)
-    return read(node_id)
 
 
 def _apply(node: Node, body: NodeFields) -> str:

@@ -81,7 +81,7 @@ def checked_key(text: str) -> str:
     try:
         if ssh.fingerprint(line):
             return line
-    except ValueError:
+    except (ValueError, OverflowError):  # of a damaged RSA key asyncssh says the latter: a number in it is negative
         pass
     fix = "Give the node's /etc/ssh/ssh_host_ed25519_key.pub."
     raise Refused([Problem("host_key", "it is no public key in OpenSSH format", fix)])

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from training.spec.lint import Refused
 from webapp.looks import Looks
 
+from . import lines
 from .labels import labels_of
 from .models import DESCRIBED, Cluster, Identity, Node
 
@@ -97,6 +98,7 @@ class IdentityForm(Looks, forms.Form):
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
+        lines.check(name)
         if Identity.objects.filter(name=name).exists():
             raise forms.ValidationError("There is an identity of that name; choose another.")
         return name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -11,7 +13,7 @@ from training.spec.plan import check_nodes
 from webapp.fleet.models import Claim, Cluster, Node
 from webapp.runs import actions, lifecycle
 from webapp.runs.models import Attempt, Run
-from webapp.runs.queue.board import Board, board, slot_of
+from webapp.runs.queue.board import Board, board, slot_of, why_out
 from webapp.runs.queue.plan import Gpus, Placed
 from webapp.runs.states import RunState
 from webapp.trials.queue import give_way
@@ -58,10 +60,9 @@ def _take(run: Run, attempt: Attempt) -> float:
         return WAIT_SECONDS
     Cluster.objects.select_for_update(no_key=True).get(pk=run.cluster_id)
     given = _given(run)
-    if given is None:
+    nodes = _held(run, given) if given else []
+    if not given or len(nodes) < len(given):
         return WAIT_SECONDS
-    rows = Node.objects.in_bulk(given)
-    nodes = [rows[key] for key in given]
     try:
         check_nodes(run.parsed_recipe(), [slot_of(node, given[node.pk]) for node in nodes])
     except Refused as refused:
@@ -74,6 +75,16 @@ def _take(run: Run, attempt: Attempt) -> float:
         return 0.0
     give_way(nodes)
     return 0.0
+
+
+def _held(run: Run, given: Iterable[int]) -> list[Node]:
+    """Return the nodes in the order of `given`, unchanged until this is over.
+
+    But for those that were drained, removed or moved to another cluster since the plan was made.
+    """
+    rows = Node.objects.select_for_update(no_key=True).filter(cluster=run.cluster_id, removed_at=None).order_by("pk")
+    found = {node.pk: node for node in rows.filter(pk__in=given) if not why_out(node)}
+    return [found[key] for key in given if key in found]
 
 
 def _named(node: Node, gpus: Gpus) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from .. import lines
 from ..vault import seal, unseal
 
 
@@ -27,6 +28,10 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raise ValidationError where the name, which ends the line for authorized_keys, would make it two."""
+        lines.check_fields({"name": self.name})
 
     @property
     def private_key(self) -> str:

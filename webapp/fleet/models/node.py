@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from training.spec.plan import NodeSlot
 
+from .. import lines
 from .cluster import Cluster
 from .identity import Identity
 
@@ -39,6 +40,10 @@ DESCRIBED = (
     "interface",
     "gpu_hour_price",
 )
+
+
+# They reach the nodes: in commands, in files and as settings of ranks.
+ONE_LINE = ("address", "user", "python", "scratch", "internal_address", "interface")
 
 
 class Node(models.Model):
@@ -116,7 +121,8 @@ class Node(models.Model):
         return reverse("fleet:node", args=[self.name])
 
     def clean(self) -> None:
-        """Raise ValidationError where the way to the node would lead through a node twice."""
+        """Raise ValidationError where a field is more than a line, or the way to the node leads through one twice."""
+        lines.check_fields({name: getattr(self, name) for name in ONE_LINE})
         hop, seen = self.jump, []
         while hop is not None:
             circle = hop.name in seen or (hop.pk == self.pk and self.pk is not None)
