@@ -36,8 +36,11 @@ class Folds:
         """Fold as much as fits into SECONDS, at least one stream's; one that fails is due again with its next block."""
         until = time.monotonic() + SECONDS
         while self._due:
-            with transaction.atomic():  # one for some: with each of its own, waiting for the disk was most of it
-                self._fold(until)
+            try:
+                with transaction.atomic():  # one for some: with each of its own, waiting for the disk was most of it
+                    self._fold(until)
+            except Exception:
+                log.exception("some streams' lines are not folded now")
             if time.monotonic() > until:
                 return
 
