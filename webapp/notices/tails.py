@@ -47,7 +47,7 @@ class Told(NamedTuple):
 
 def read(attempt: Attempt, after: int, upto: int) -> Tail:
     """Return what came with numbers after < n <= upto of the run's journal. Four queries, whatever came."""
-    placed = list(attempt.placements.select_related("node").order_by("rank"))
+    placed = list(attempt.placements.all())
     metrics = _metrics(attempt, after, upto)
     samples = _by_source(_rows(attempt, Kind.SAMPLE, after, upto, min(MOST_SAMPLES, SAMPLES * max(1, len(placed)))))
     nodes = [_node(placement, samples.get(f"node@{placement.rank}", [])) for placement in placed]

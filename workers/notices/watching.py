@@ -49,7 +49,8 @@ def sweep(now: datetime) -> None:
 def watch_runs(now: datetime | None = None) -> None:
     """Look at every run that is due."""
     now = now or timezone.now()
-    for watch in Watch.objects.due(now).select_related("attempt__run"):
+    due = Watch.objects.due(now).select_related("attempt__run")
+    for watch in due.prefetch_related("attempt__placements__node"):
         if Watch.objects.filter(pk=watch.pk, due_at=watch.due_at).update(due_at=now + LOOK_EVERY):
             look(watch, now)
 
@@ -81,10 +82,9 @@ def keep(watch: Watch, seen: Watch, outcomes: list[Outcome]) -> bool:
     changes = any(held.begins is not None or held.ends for _, held, _ in outcomes)
     if changes:  # the run's row first, as whoever moves it does: see lifecycle.lock
         lifecycle.lock(watch.attempt.run_id)
-    same = Watch.objects.filter(pk=watch.pk, looked_at=watch.looked_at)
+    running = Run.objects.filter(pk=watch.attempt.run_id, state=RunState.RUNNING).values("pk")
+    same = Watch.objects.filter(pk=watch.pk, looked_at=watch.looked_at, attempt__run__in=running)
     if not same.update(cursor=seen.cursor, memory=seen.memory, looked_at=seen.looked_at):
-        return False
-    if not Run.objects.filter(pk=watch.attempt.run_id, state=RunState.RUNNING).exists():
         return False
     for outcome in outcomes:
         _keep(watch.attempt, outcome, seen.looked_at or timezone.now())
