@@ -15,7 +15,8 @@ MEASURES: dict[str, list[str]] = {
     "line": ["tests.bench.live.latency", "--runs", "1", "--viewers", "1"],
     "crowd": ["tests.bench.live.latency", "--runs", "50", "--viewers", "20"],
     "picture": ["tests.bench.live.first"],
-    "list": ["tests.bench.lists"],
+    "lists": ["tests.bench.lists"],
+    "store": ["tests.bench.store"],
     "open": ["tests.bench.live.left_open"],
 }
 

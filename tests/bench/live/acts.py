@@ -8,7 +8,7 @@ import random
 from tests.browser.acts import Rows
 from training.spec.events import Event as Line
 from training.spec.events import Kind
-from webapp.runs import journal
+from webapp.runs import folding, journal
 
 # What of a step's line the twelve charts of `first` show; the last three are metrics that no chart of ours knows.
 CHARTS = [
@@ -30,6 +30,8 @@ class Long(Rows):
             seq = stream.last_seq
             lines = [line(seq + i, chance) for i in range(1, min(AT_ONCE, count - first) + 1)]
             journal.record(stream, lines, stream.offset + 200 * len(lines))
+            if folding.is_due(stream, seq):  # as the follower does
+                folding.fold(stream)
         return stream.last_seq - 1  # its first line said that training has started
 
 
