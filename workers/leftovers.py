@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from training.spec.jobname import named
+from training.spec.jobname import JobName, told
 from webapp import dispatch
 from webapp.fleet import changes
 from webapp.fleet.models import Node
@@ -76,7 +76,7 @@ def _keep(node: Node, jobs: Iterable[dict[str, Any]], asked_at: datetime) -> Non
     """Rows of what is there; what a person had ended is proven ended, what went by itself is forgotten."""
     seen = []
     for job in jobs:
-        name = named(node.scratch, str(job["folder"]))
+        name = _name(job["kind"], job["folder"])
         if why := known.why(node, name, asked_at):
             seen.append(_row(node, job, why, asked_at).pk)
     gone = Leftover.objects.filter(node=node, ended_at=None, seen_at__lt=asked_at).exclude(pk__in=seen)
@@ -85,8 +85,13 @@ def _keep(node: Node, jobs: Iterable[dict[str, Any]], asked_at: datetime) -> Non
     Leftover.objects.filter(node=node, ended_at__lt=asked_at - FORGET_AFTER).delete()
 
 
+def _name(kind: str | None, folder: str) -> JobName | None:
+    """Return whose folder it is, None where the node found no name of ours in it."""
+    return told(folder) if kind else None
+
+
 def _row(node: Node, job: dict[str, Any], why: Leftover.Why, asked_at: datetime) -> Leftover:
-    name = named(node.scratch, str(job["folder"]))
+    name = _name(job["kind"], job["folder"])
     facts = {
         "why": why,
         "kind": name.kind if name else "",
@@ -108,7 +113,7 @@ def end(leftover_id: int) -> None:
     row = Leftover.objects.select_related("node__identity").filter(pk=leftover_id, ended_at=None, problem="").first()
     if row is None or row.end_asked_at is None:
         return
-    name = named(row.node.scratch, row.folder)
+    name = _name(row.kind, row.folder)
     if known.why(row.node, name, timezone.now()) is None:
         Leftover.objects.filter(pk=row.pk).update(problem="it is at work for a run again: stop that run instead")
         return

@@ -81,6 +81,7 @@ def test_a_node_is_changed_drained_returned_and_removed(world: World, staff: Cal
     assert staff.post(f"{one}/drain", {"why": "fan"}).json()["drained"]["why"] == "fan"
     assert staff.post(f"{one}/return").json()["in_service"] is True
     assert [row.actor for row in NodeChange.objects.all()] == ["ada"] * 5
+    refused(staff.post(f"{one}/provision", {"base": "/usr/bin/python3\n"}), 422, "base")
     made = staff.post(f"{one}/provision", {"base": "/usr/bin/python3", "gpu": False})
     assert (made.status_code, made.json()["state"]) == (202, "queued")
     assert "already" in refused(staff.post(f"{one}/provision"), 422, "node")

@@ -66,6 +66,24 @@ def test_a_foreign_job_is_listed_and_ended_and_the_run_beside_it_goes_on(
     assert [found.folder for found in Leftover.objects.filter(ended_at=None)] == []
 
 
+def test_a_run_below_a_scratch_that_is_a_link_is_no_leftover(world: World, following: Following) -> None:
+    node, link = world.nodes[0], world.folder / "link"
+    link.symlink_to(node.scratch)
+    Node.objects.filter(pk=node.pk).update(scratch=str(link))
+    world.behave(steps=100_000, pace=0.1)
+    run = world.to(world.run(), "running")
+    folder, pid = foreign(node.scratch)
+    leftovers.look(node.pk)
+    assert [(row.folder, row.run) for row in Leftover.objects.all()] == [(str(folder), 77)]
+    place = run.attempt.placements.get(rank=0)
+    Leftover.objects.update(folder=f"{node.scratch}/runs/{run.pk}/1/node{place.rank}", run=run.pk)
+    actions.end(Leftover.objects.get(), "ada")
+    leftovers.end(Leftover.objects.get().pk)
+    assert "at work for a run again" in Leftover.objects.get().problem
+    assert not gone(pid)
+    assert call("signal", str(folder), "kill").returncode == 0
+
+
 @pytest.mark.django_db
 def test_what_is_at_work_is_no_leftover(attempt: Attempt) -> None:  # noqa: F811
     node, now = Node.objects.get(), timezone.now()

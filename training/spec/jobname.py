@@ -34,3 +34,12 @@ def named(scratch: str, folder: str) -> JobName | None:
         return JobName(ATTEMPT, int(found[1]), int(found[2]), int(found[3]))
     found = OF_NODEJOB.fullmatch(below)
     return JobName(KINDS[found[2]], int(found[1]), int(found[3])) if found and found[2] in KINDS else None
+
+
+def told(folder: str) -> JobName | None:
+    """Return whose folder it is that a node has found below its scratch folder.
+
+    The node resolves links, so that its path need not begin with the scratch as people name it.
+    """
+    parents = PurePosixPath(folder).parents
+    return named(str(parents[3]), folder) if len(parents) > 3 else None

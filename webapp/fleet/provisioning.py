@@ -12,7 +12,7 @@ from training.spec.lint import Problem, Refused
 from webapp.dispatch import advance_provision
 from webapp.runs import rank_env
 
-from . import changes
+from . import changes, lines
 from .models import Node, Provision
 from .models.node import absolute
 
@@ -45,6 +45,7 @@ def _check(node: Node, base: str) -> None:
     try:
         if base:
             absolute(base)
+            lines.check(base)
             MaxLengthValidator(LONGEST)(base)
     except ValidationError:
         raise Refused(
