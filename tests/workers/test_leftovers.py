@@ -81,7 +81,8 @@ def test_a_run_below_a_scratch_that_is_a_link_is_no_leftover(world: World, follo
     leftovers.end(Leftover.objects.get().pk)
     assert "at work for a run again" in Leftover.objects.get().problem
     assert not gone(pid)
-    assert call("signal", str(folder), "kill").returncode == 0
+    for one in world.nodes:
+        call("stop-all", one.scratch)
 
 
 @pytest.mark.django_db

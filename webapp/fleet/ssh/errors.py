@@ -100,7 +100,8 @@ class AuthenticationFailed(SshError):
         super().__init__(
             node,
             f"it does not accept the key {key} for user {user}",
-            "Add the identity's public key to that user's authorized_keys.",
+            "Add the identity's public key to that user's authorized_keys. If it is there: is the account locked "
+            "(`!` in /etc/shadow), or may others write to its home? The host's sshd log says which.",
         )
 
 
