@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from webapp.runs.models import Stream
@@ -58,3 +59,30 @@ async def test_a_node_that_fails_in_turns_is_told_of_once_until_it_is_back() -> 
     await link._show(False)
     await link._show(True, "no module")
     assert told[2:] == [(1, [7], False, ""), (1, [7], True, "no module")]
+
+
+async def test_it_ends_when_it_is_cancelled_though_something_came_in_the_same_moment() -> None:
+    came: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    class Node:
+        first = True
+
+        async def read(self) -> bytes:
+            if self.first:
+                self.first = False
+                return await came
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def never(*_: Any) -> None:
+        raise AssertionError
+
+    hearing = asyncio.create_task(Link(1, never, never)._hear(Node(), "n0"))  # type: ignore[arg-type]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    came.set_result(b"\0")  # the begin of something
+    await asyncio.sleep(0)  # asyncio.wait_for would have it by now, and not yet say so
+    hearing.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert hearing.cancelled()

@@ -165,7 +165,8 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
 
     async def _wait(self) -> None:
         try:
-            await asyncio.wait_for(self.wanted.wait(), LOOK_ANYWAY)
+            async with asyncio.timeout(LOOK_ANYWAY):
+                await self.wanted.wait()
         except TimeoutError:
             await self._tell_time()
 

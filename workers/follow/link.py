@@ -96,7 +96,8 @@ class Link:
             self._changed.clear()
             await talk.write(b"".join(self._orders()) or frames.PING)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), PING_SECONDS)
+                async with asyncio.timeout(PING_SECONDS):
+                    await self._changed.wait()
 
     def _orders(self) -> list[bytes]:
         """Return what is to be said now, and count it as said."""
@@ -115,7 +116,8 @@ class Link:
         coming, known = Frames(), False
         while True:
             try:
-                content = await asyncio.wait_for(talk.read(), SILENT_SECONDS)
+                async with asyncio.timeout(SILENT_SECONDS):  # wait_for may lose a cancellation, up to Python 3.11
+                    content = await talk.read()
             except TimeoutError as error:
                 raise Unreachable(name, f"nothing came for {SILENT_SECONDS:.0f} s") from error
             if not content:

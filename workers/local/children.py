@@ -66,7 +66,8 @@ class Keeper:
         if process:
             _signal_group(process, signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), child.grace)
+                async with asyncio.timeout(child.grace):
+                    await process.wait()
             _signal_group(process, signal.SIGKILL)  # what the child itself started, and the child if it lingers
             await process.wait()
 

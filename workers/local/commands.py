@@ -100,7 +100,8 @@ async def end_group(child: asyncio.subprocess.Process) -> None:
     """TERM, a short grace, KILL, to whatever is left of the command's process group."""
     signal_group(child, signal.SIGTERM)
     with suppress(TimeoutError):
-        await asyncio.wait_for(child.wait(), GRACE_SECONDS)
+        async with asyncio.timeout(GRACE_SECONDS):
+            await child.wait()
     signal_group(child, signal.SIGKILL)
     await child.wait()
 

@@ -96,7 +96,8 @@ class LocalHost:
         for connection in list(self.connections):
             connection.abort()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.commands.gone(), CLOSE_SECONDS)
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.commands.gone()
 
 
 class Login(asyncssh.SSHServer):
