@@ -152,7 +152,7 @@ async def test_a_command_that_neither_reads_nor_writes_is_told_by_a_signal(sshd:
     slow = ["sleep", f"1{os.getpid()}.25"]
     async with connect(endpoint(sshd), among=pool) as host:
         with pytest.raises(CommandFailed, match="took too long"):
-            await host.check(slow, seconds=0.5)
+            await host.check(slow, seconds=3)  # under load the server takes its time to start it
         await asyncio.to_thread(until, lambda: not running(*slow))
         waiting = asyncio.create_task(host.run(slow))
         await asyncio.to_thread(until, lambda: running(*slow))
