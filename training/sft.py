@@ -12,40 +12,31 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import datasets
 import torch.distributed as dist
 import transformers
-from transformers import PreTrainedModel
 
-from . import data, method
+from . import data
 from .arguments import arguments
+from .assembly import Material, Stage, assembled
 from .cpu_fsdp import accelerator_present, shard_on_cpu
 from .endings import failed_rank, print_error, reason_for, sentence
 from .journal import Journal
 from .loading.attention import lost
-from .loading.callback import Readback
 from .loading.model import load_model
 from .loading.place import place_model
 from .loading.tokenizer import load_tokenizer
 from .ranks import LOADING_HOURS, Ranks
 from .same import ROWS, check_same, meant
-from .saving.progress import Origin, moved_by
 from .saving.resume import find_resume
-from .saving.room import Room, trained
 from .saving.saver import Saver
-from .saving.watch import SaveWatch
 from .spec.events import Kind
 from .spec.faults import SENTENCES
 from .spec.job import TrainJob
 from .spec.lint import Problem, Refused, problems_on
-from .trainer import Sft
 from .watch.brake import Brake
-from .watch.finish import FinishLine
 from .watch.hang import HangWatch
-from .watch.meter import Meter
-from .watch.narrator import Narrator
 from .watch.pulse import Pulse
 from .watch.trackers import check_trackers, place_trackers, put_aside
 
@@ -79,6 +70,26 @@ def own_rank() -> int:
 
 def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     """Build, train, close; return the exit status. Raises what ended it."""
+    stage = entered(job, journal, pulse)
+    resume = find_resume(job, stage.patient)
+    saver = saver_for(job, stage.ranks, journal)
+    material = gathered(place_model(job, stage.patient), stage)
+    limits = job.recipe.limits
+    brake = Brake(Path(job.folder.stop), limits.non_finite_steps, stage.ranks, hours=limits.hours)
+    trainer = assembled(material, stage, brake, saver, resume)
+    put_aside(trainer, stage.story)
+    brake.listen()
+    with saver:
+        trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+    if stage.story:
+        stage.story.emit(Kind.FINISHED, trainer.state.global_step, reason=brake.reason, text=SENTENCES[brake.reason])
+    stage.ranks.gather(None)  # a rank that leaves early looks like a failure to the others
+    dist.destroy_process_group()
+    return 0 if brake.reason.good else 1
+
+
+def entered(job: TrainJob, journal: Journal, pulse: Pulse) -> Stage:
+    """Come together with the other ranks. Raises Refused where this launch can't train, or differs between them."""
     accelerator = check_launch(job)
     story = journal if os.environ.get("RANK") == "0" else None
     quiet()
@@ -88,56 +99,17 @@ def train(job: TrainJob, journal: Journal, pulse: Pulse) -> int:
     args = arguments(job, accelerator=accelerator)
     patient = Ranks(job.node_rank, args.local_process_index, hours=LOADING_HOURS)
     check_same(meant(job), patient)
-    ranks = patient.apart()
-    resume = find_resume(job, patient)
-    saver = saver_for(job, ranks, journal)
-    job = place_model(job, patient)
+    return Stage(accelerator, args, patient, patient.apart(), story, pulse)
+
+
+def gathered(job: TrainJob, stage: Stage) -> Material:
+    """Read the tokens and the model, which are the same on all ranks. Raises Refused and BadData."""
     tokenizer = load_tokenizer(job)
-    rows = data.read(job, tokenizer, story)
-    check_same({ROWS: rows.tokens.path.name}, patient)
-    loaded = load_model(job, tokenizer, patient)
-    warn(story, [loaded.choice.why, lost(job.recipe.model)])
-    limits = job.recipe.limits
-    brake = Brake(Path(job.folder.stop), limits.non_finite_steps, ranks, hours=limits.hours)
-    model, watchers = method.prepared(loaded.model, job.recipe, ranks, brake)
-    known = facts(model, ranks) | method.facts(model, job.recipe)
-    meter = Meter(ranks, pulse, gpu=accelerator)
-    known |= meter.facts()
-    trainer = Sft(
-        model=model,
-        args=args,
-        processing_class=tokenizer,
-        train_dataset=rows.train(),
-        eval_dataset=rows.test(),
-        callbacks=[
-            SaveWatch(saver, job.recipe.checkpoints.every_minutes, ranks),
-            Room(saver, trained(model), job.recipe, ranks, story),
-            FinishLine(job.recipe),
-            Readback(loaded, ranks, known),
-            brake,
-            *watchers,
-            *([Narrator(story, known)] if story else []),
-        ],
-        saver=saver,
-        resume=resume,
-        origin=Origin(
-            data=rows.tokens.path.name,
-            model=loaded.identity,
-            optimisation=moved_by(job.recipe.optimisation),
-        ),
-        brake=brake,
-        meter=meter,
-        story=story,
-    )
-    put_aside(trainer, story)
-    brake.listen()
-    with saver:
-        trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
-    if story:
-        story.emit(Kind.FINISHED, trainer.state.global_step, reason=brake.reason, text=SENTENCES[brake.reason])
-    ranks.gather(None)  # a rank that leaves early looks like a failure to the others
-    dist.destroy_process_group()
-    return 0 if brake.reason.good else 1
+    rows = data.read(job, tokenizer, stage.story)
+    check_same({ROWS: rows.tokens.path.name}, stage.patient)
+    loaded = load_model(job, tokenizer, stage.patient)
+    warn(stage.story, [loaded.choice.why, lost(job.recipe.model)])
+    return Material(job.recipe, tokenizer, rows, loaded)
 
 
 def check_launch(job: TrainJob) -> bool:
@@ -180,13 +152,3 @@ def warn(story: Journal | None, texts: list[str]) -> None:
     for text in filter(None, texts):
         if story:
             story.emit(Kind.WARNING, text=text)
-
-
-def facts(model: PreTrainedModel, ranks: Ranks) -> dict[str, Any]:
-    """Return what is only known before sharding, and where training runs."""
-    return {
-        "world_size": ranks.world_size,
-        "nodes": ranks.nodes,
-        "parameters": model.num_parameters(),
-        "trainable": model.num_parameters(only_trainable=True),
-    }

@@ -23,7 +23,7 @@ import torch
 from transformers import TrainerCallback
 from trl import SFTTrainer
 
-from training import sft
+from training import assembly, sft
 from training.leave import leave
 from training.pidfile import PidFile
 from training.spec.folder import JobFolder
@@ -137,5 +137,5 @@ def is_theirs(callback: TrainerCallback) -> bool:
 
 
 if __name__ == "__main__":
-    sft.Sft = Alternating
+    assembly.Sft = Alternating
     leave(sft.main(sys.argv[1:]))

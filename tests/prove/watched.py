@@ -32,13 +32,13 @@ class Kill:
 
 def main(argv: list[str], kill: Kill | None = None) -> int:
     """Be training.sft.main, watched."""
-    from training import sft
+    from training import assembly, sft
 
     rank = int(os.environ["RANK"])
     mine = kill if kill and kill.rank == rank else None
     if mine and mine.file:
         sys.addaudithook(lambda event, args: _at_file(mine, event, args))
-    sft.Sft = watching(sft.Sft, Path(f"rows-{rank}.jsonl"), mine)  # type: ignore[misc]
+    assembly.Sft = watching(assembly.Sft, Path(f"rows-{rank}.jsonl"), mine)  # type: ignore[misc]
     return sft.main(argv)
 
 
