@@ -12,21 +12,19 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .spec.events import BadLine, Event, parse
+from .spec.events import BadLine, Event, line_of, parse
 
 KEPT = 10_000  # lines held back while the disk refuses them; the oldest go first
 SHORT_TAIL = 1 << 14  # enough for the last line in nearly every case
 TAIL = 1 << 20  # bytes looked at for the last line; a line is far shorter
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A line that is not in the file yet. `only_first`: not when the file has one of its kind by then."""
 
     at: float
@@ -38,10 +36,10 @@ class Waiting:
     def encoded(self, seq: int) -> bytes:
         """Return the line in bytes; what JSON can't hold is written as Python shows it, or it would block the rest."""
         try:
-            return Event(seq, self.at, self.kind, self.step, self.data).line().encode()
+            return line_of(seq, self.at, self.kind, self.step, self.data).encode()
         except (TypeError, ValueError):
             shown = {name: value if isinstance(value, (int, str)) else repr(value) for name, value in self.data.items()}
-            return Event(seq, self.at, self.kind, self.step, shown).line().encode()
+            return line_of(seq, self.at, self.kind, self.step, shown).encode()
 
 
 @dataclass
@@ -54,7 +52,7 @@ class Opened:
     size: int = -1
     seq: int = 0
 
-    def usable(self, path: Path) -> bool:
+    def usable(self, path: str) -> bool:
         """Tell whether it still is the file at `path`, and ours alone: a forked child would share our lock with us."""
         try:
             return self.pid == os.getpid() and os.path.samestat(self.inode, os.stat(path))
@@ -66,7 +64,7 @@ class Journal:
     """Appends events to `path`. Several threads and several processes may share it."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = Path(path)
+        self.path, self._name = Path(path), os.fspath(path)  # to look at a Path takes longer than to look at a name
         self._opened: Opened | None = None
         self._thread = threading.Lock()
         self._waiting: deque[Waiting] = deque(maxlen=KEPT)
@@ -94,33 +92,30 @@ class Journal:
                 self._complain(error)
 
     def _flush(self) -> None:
-        with self._locked() as opened:
-            # Nobody wrote since we did: no need to read the last line, which took longer than all the rest.
-            size = os.fstat(opened.file).st_size
-            if size != opened.size:
-                opened.seq = last_seq(self.path)
-            opened.size = -1
-            while self._waiting:
-                line = self._waiting[0]
-                if not (line.only_first and any(event.kind == line.kind for event in tail(self.path))):
-                    size += write_whole(opened.file, line.encoded(opened.seq + 1))
-                    opened.seq += 1
-                self._waiting.popleft()
-            opened.size = size
-
-    @contextmanager
-    def _locked(self) -> Iterator[Opened]:
         opened = self._open()
         fcntl.flock(opened.file, fcntl.LOCK_EX)
         try:
-            yield opened
+            self._append(opened)
         finally:
             fcntl.flock(opened.file, fcntl.LOCK_UN)
 
+    def _append(self, opened: Opened) -> None:
+        size = os.lseek(opened.file, 0, os.SEEK_END)
+        if size != opened.size:  # else nobody wrote since we did: to read the last line took longer than all the rest
+            opened.seq = last_seq(self.path)
+        opened.size = -1
+        while self._waiting:
+            line = self._waiting[0]
+            if not (line.only_first and any(event.kind == line.kind for event in tail(self.path))):
+                size += write_whole(opened.file, line.encoded(opened.seq + 1))
+                opened.seq += 1
+            self._waiting.popleft()
+        opened.size = size
+
     def _open(self) -> Opened:
-        if self._opened is None or not self._opened.usable(self.path):
+        if self._opened is None or not self._opened.usable(self._name):
             self.close()
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            file = os.open(self._name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             self._opened = Opened(file, os.getpid(), os.fstat(file))
         return self._opened
 
