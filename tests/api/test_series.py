@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.runs import actions, levels, lifecycle, series
-from webapp.runs.models import Attempt, Run, Series
+from webapp.runs.each import insert_each
+from webapp.runs.models import Attempt, Chunk, Run, Series
 from webapp.runs.packing import Column
 from webapp.runs.states import RunState
 from webapp.runs.thinning import FEW_ODD, PER_BUCKET, cut, joined, picked
+from webapp.runs.tower import tower
 
 from .conftest import Caller, Feed, World, checkpoint, metrics, refused, strictly
 
@@ -165,6 +168,21 @@ def test_a_window_s_lines_reach_its_edges(long_series: tuple[Run, Column], low: 
     assert found is not None
     first, last = max(0, math.ceil(low) - 1), min(19_999, math.floor(high) + 1)
     assert found.steps == list(range(first, last + 1))
+
+
+def test_a_window_between_two_chunks_of_a_level_shows_what_is_below(world: World) -> None:
+    run = world.run()
+    held = Series.objects.create(attempt=actions.launch(run, "ada"), name="loss", axis="step")
+    column = Column.of((step, float(step % 7)) for step in range(70_000))
+    rows = [levels.row(held.pk, part, level, loose=loose) for level, loose, part in tower(column)]
+    insert_each(Chunk, levels.COLUMNS, rows)
+    ends = [(row[3], row[4]) for row in rows if row[1:3] == (1, False)]
+    gaps = [(last + 1, first - 1) for (_, last), (first, _) in pairwise(ends) if first - last > 2]
+    assert gaps, "else nothing is tried"
+    for low, high in gaps:
+        found = series.read(run, "loss", 1500, low, high)
+        assert found is not None
+        assert found.steps == list(range(int(low) - 1, int(high) + 2))
 
 
 VALUES = st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, math.nan, math.inf, -math.inf])

@@ -83,11 +83,16 @@ def touching(series: Collection[int], low: float, high: float) -> QuerySet[Chunk
 def _levels(chunks: QuerySet[Chunk], parts: Sequence[Wanted], most: int) -> dict[int, list[int]]:
     """Return the series by the level to read: the lowest that has at most `most` points there, in whole chunks.
 
-    Level 0 is counted where level 1 has few enough, so that what is counted depends on the window alone.
+    Level 0 is counted where level 1 has few enough, so that what is counted depends on the window alone. It may have
+    none: a small window can lie between the last point of one of its chunks and the first of the next.
     """
     counts: dict[int, dict[int, int]] = defaultdict(dict)
     _count(counts, chunks.filter(level__gte=1))
-    near = [part.series for part in parts if part.floor == 0 and 0 < counts[part.series].get(1, 0) <= most]
+    near = [
+        part.series
+        for part in parts
+        if part.floor == 0 and (held := counts[part.series]) and held.get(1, 0) <= most  # not held: all is in level 0
+    ]
     if near:
         _count(counts, chunks.filter(level=0, series__in=near))
     found: dict[int, list[int]] = defaultdict(list)
