@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import halves, postgres
 from tests.e2e.enlist import enlisted
@@ -14,6 +15,10 @@ from tests.e2e.ssh_hosts import SshHost
 from tests.e2e.stack import Stack
 from training.spec.ports import free_port
 from workers.local import broker
+
+# How long an example takes says how busy the machine is, and nothing of what is tested.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
