@@ -1,4 +1,7 @@
-"""The main job as a person does it: create, watch, stop, resume, export, download, load, generate."""
+"""The main job as a person does it, on two OpenSSH hosts: create, watch, stop, resume, export, download, generate.
+
+The hosts that the demo brings with it train in test_kills.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import pytest
 from .person import Person
 from .stack import Stack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
 STEPS = 24
 RATE = "learning_rate"
 
@@ -30,14 +33,10 @@ print(json.dumps({"info": {k: sorted(map(str, v)) for k, v in info.items()}, "dt
 """
 
 
-@pytest.mark.parametrize("cluster", ["demo", pytest.param("openssh", marks=pytest.mark.root)])
-def test_from_log_in_to_a_model_that_generates(
-    stack: Stack, person: Person, cluster: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if cluster == "openssh":
-        request.getfixturevalue("openssh")
+@pytest.mark.usefixtures("openssh")
+def test_from_log_in_to_a_model_that_generates(stack: Stack, person: Person, tmp_path: Path) -> None:
     run = person.create_run(
-        f"journey on {cluster}", "tiny", "tiny-llama-5M", cluster, "code-chat", **{"optimisation.max_steps": str(STEPS)}
+        "journey", "tiny", "tiny-llama-5M", "openssh", "code-chat", **{"optimisation.max_steps": str(STEPS)}
     )
     person.page.evaluate("window.unreloaded = true")
     person.wait_drawn(2)

@@ -1,4 +1,7 @@
-"""The few real launches that the tests of sft share, each made once a session and only when asked for."""
+"""The few attempts with real ranks that the tests of sft share, each made once a session and only when asked for.
+
+Where the launcher is part of what is tested it is there; else ranks are forked (see ranks_harness).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ class Attempts:
     @cached_property
     def unbroken(self) -> Ended:
         """Two nodes of one rank, private disks, saved at 2, 4 and 6, of which two are kept."""
-        return self._ended(self.launch("unbroken", nodes=2), checkpoints={"every_steps": 2})
+        return self._forked(self.launch("unbroken", nodes=2), checkpoints={"every_steps": 2})
 
     @cached_property
     def one_node(self) -> Ended:
@@ -74,12 +77,12 @@ class Attempts:
         """Two nodes with a shared disk go on from the unbroken attempt's step 4, brought together there."""
         launch = self.launch("resumed", nodes=2, shared=True)
         bring_together(self.unbroken, 4, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-4")
-        return self._ended(launch, attempt=2, resume=(1, 4))
+        return self._forked(launch, attempt=2, resume=(1, 4))
 
     @cached_property
     def non_finite(self) -> Ended:
         launch = self.launch("nan", nodes=1, processes=2, model=self.poisoned)
-        return self._ended(launch, limits={"non_finite_steps": 2}, checkpoints={"every_steps": 1})
+        return self._forked(launch, limits={"non_finite_steps": 2}, checkpoints={"every_steps": 1})
 
     @cached_property
     def stopped(self) -> Ended:
@@ -95,7 +98,7 @@ class Attempts:
         launch = self.launch("refused", nodes=1, processes=2)
         part = self.unbroken.checkpoints[0] / "checkpoint-4"
         shutil.copytree(part, launch.scratch(0) / "runs/1/1/checkpoints/checkpoint-4")
-        return self._ended(launch, attempt=2, resume=(1, 4))
+        return self._forked(launch, attempt=2, resume=(1, 4))
 
     @cached_property
     def adapted(self) -> Ended:

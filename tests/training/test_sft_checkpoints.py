@@ -75,7 +75,7 @@ def test_a_shared_disk_has_one_folder_with_every_part(attempts: Attempts) -> Non
 
 def test_a_part_missing_is_refused_before_loading(attempts: Attempts) -> None:
     ended = attempts.refused
-    assert ended.codes == [1]
+    assert ended.codes == [1, 1]
     (finished,) = of_kind(ended.head, "finished")
     assert finished.data["reason"] == "checkpoint"
     assert "the part of node 1 is missing" in finished.data["text"]

@@ -59,7 +59,7 @@ def test_nan_is_reported_as_it_is(attempts: Attempts) -> None:
 
 def test_too_many_nan_steps_end_it_without_a_save(attempts: Attempts) -> None:
     ended = attempts.non_finite
-    assert ended.codes == [1]
+    assert ended.codes == [1, 1]
     (finished,) = of_kind(ended.head, "finished")
     assert (finished.step, finished.data["reason"]) == (2, "non_finite")
     assert checkpoints.steps(ended.checkpoints[0]) == []

@@ -1,4 +1,4 @@
-"""The real processes, worker, beat and follower: a worker killed with signal 9 while it launches, and a stop.
+"""The real processes, worker, beat and follower: a worker killed with signal 9 while it launches.
 
 What is killed while a run trains, and Redis, are cases of tests/faults.
 """
@@ -20,7 +20,7 @@ from django.db import connection
 
 from tests.workers.world import ROOT, World, stored_equals_written
 from webapp import dispatch
-from webapp.runs import actions, heartbeat
+from webapp.runs import heartbeat
 from webapp.runs.models import Run
 from workers.local import broker
 
@@ -119,13 +119,6 @@ def wait(run: Run, condition: Callable[[Run], Any], service: Service) -> None:
         time.sleep(0.1)
 
 
-def begun(world: World, service: Service, steps: int = 150) -> Run:
-    world.behave(steps=steps, pace=0.1)
-    run = world.run()
-    wait(run, lambda r: r.step >= 3, service)
-    return run
-
-
 def finished(run: Run, service: Service, world: World) -> None:
     wait(run, lambda r: r.has_ended, service)
     assert (run.state, run.reason) == ("succeeded", "completed"), run.reason_text
@@ -140,11 +133,3 @@ def test_a_worker_killed_while_it_launches_leaves_no_orphan(world: World, servic
     service.kill("worker")
     service.start("worker")
     finished(run, service, world)
-
-
-def test_a_stop_goes_all_the_way_through_the_broker(world: World, service: Service) -> None:
-    run = begun(world, service, steps=100000)
-    actions.stop(run, "ada")
-    wait(run, lambda r: r.has_ended, service)
-    assert (run.state, run.reason) == ("stopped", "stopped")
-    assert world.supervisors() == []

@@ -1,4 +1,7 @@
-"""The whole of it with real ranks: FSDP over two nodes with private disks, a stop, a resume, an export."""
+"""Exports with real ranks, FSDP over two nodes with private disks: one beside a training, one at its end.
+
+A stop and a resume with real ranks: tests/e2e/test_journey.py.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from tests.workers.world import Following, World, stored_equals_written
 from training.samples import data, model
 from webapp.fleet.models import Node
 from webapp.runs import actions, expected, series
+from webapp.runs.actions import newest_checkpoint
 from webapp.runs.models import Export, Run
 from workers import advance
 from workers.nodejob import advance as nodejob
@@ -43,18 +47,13 @@ def losses(run: Run) -> dict[float, Any]:
     return dict(zip(found.steps, found.values, strict=True))
 
 
-def test_stop_resume_and_export_for_real(real: World, following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exports_beside_a_training_and_at_its_end(
+    real: World, following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
     short = {"max_steps": 10, "per_device_batch": 2}
     run = real.run(optimisation=short, checkpoints={"every_steps": 3}, export={"at_end": True})
-    real.to(run, "running")
-    real.drive(run, lambda r: r.step >= 2)
-    actions.stop(run, "ada")
-    real.to(run, "stopped")
-    assert run.reason == "stopped"
-    stopped_at = run.step
-    actions.resume(run, "ada")
+    real.drive(run, lambda r: newest_checkpoint(r) is not None)
     beside = while_it_trains(real, run, monkeypatch)
-    assert stopped_at < 10
     assert set(losses(run)) == {float(step) for step in range(1, 11)}
     assert losses(run)[10.0] < losses(run)[1.0]
     assert real.supervisors() == []
