@@ -32,4 +32,4 @@ COPY workers workers
 COPY --from=frontend /build/node_modules webapp/frontend/node_modules
 USER shardboard
 EXPOSE 8000
-CMD ["uvicorn", "webapp.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log", "--timeout-graceful-shutdown", "5"]
+CMD ["uvicorn", "webapp.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-per-message-deflate", "false"]

@@ -20,6 +20,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import chromium
 from tests.e2e.person import SLOW, Person
 from tests.e2e.stack import Stack
+from workers.local import broker
+from workers.local.place import Place
 
 from . import place, trace
 from .figures import load, percentile, verdict
@@ -84,7 +86,7 @@ def one_run(stack: Stack, browser: Browser, number: int, traced: bool) -> Took:
     person = Person(context.new_page(), stack.url)
     person.log_in()
     run = launch(stack, number)
-    nudges = trace.Nudges(stack, run) if traced else None
+    nudges = trace.Nudges(redis_of(stack)) if traced else None
     open_page(stack, person, run)
     (place.job_folder(stack, run) / GO).touch()
     wait_drawn(person.page)
@@ -98,6 +100,10 @@ def one_run(stack: Stack, browser: Browser, number: int, traced: bool) -> Took:
     context.close()
     stack.wait_for_state(run, "succeeded")
     return took
+
+
+def redis_of(stack: Stack) -> str:
+    return broker.url_file(Place(stack.state).redis).read_text("utf-8").strip()
 
 
 def launch(stack: Stack, number: int) -> int:

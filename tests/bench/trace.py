@@ -19,9 +19,7 @@ import redis
 from playwright.sync_api import BrowserContext, Page
 
 from tests.e2e.stack import Stack
-from webapp.runs.nudge import group
-from workers.local import broker
-from workers.local.place import Place
+from webapp.runs.nudge import GROUP
 
 from .figures import percentile
 
@@ -48,12 +46,11 @@ window.WebSocket = class extends WebSocket {
 
 
 class Nudges:
-    """When the run was nudged, in ms since the epoch, heard on the service's own Redis."""
+    """When pages were nudged, in ms since the epoch, heard on the service's own Redis."""
 
-    def __init__(self, stack: Stack, run: int):
-        url = broker.url_file(Place(stack.state).redis).read_text("utf-8").strip()
+    def __init__(self, url: str):
         self._heard = redis.Redis.from_url(url).pubsub(ignore_subscribe_messages=True)
-        self._heard.psubscribe(f"*__{group(run)}")
+        self._heard.psubscribe(f"*__{GROUP}")
         self.times: list[float] = []
         threading.Thread(target=self._listen, daemon=True).start()
 

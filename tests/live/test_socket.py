@@ -148,13 +148,12 @@ async def test_it_refuses_an_address_that_is_none(world: World, path: str) -> No
 
 
 async def test_it_ends_with_its_session(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumers, "BELIEVED_SECONDS", 0.0)
+    monkeypatch.setattr(consumers, "BELIEVED_SECONDS", 0.01)
     monkeypatch.setattr(consumers, "LOOK_ANYWAY", 3600)
     async with opened(world, feed.run.pk) as page:
         await page.send({"after": 0})
         await batch(page)
         await Session.objects.all().adelete()  # as a logout does
-        await in_thread(feed.metrics)(2.5)
         assert await page.closed() == consumers.NOT_LOGGED_IN
 
 
@@ -180,8 +179,9 @@ async def test_it_rejects_a_bad_message(world: World, feed: Feed, message: str) 
 async def test_without_redis_it_closes_cleanly(world: World, feed: Feed, settings: Any) -> None:
     layer = settings.CHANNEL_LAYERS["default"]
     settings.CHANNEL_LAYERS = {"default": layer | {"CONFIG": {"hosts": ["redis://127.0.0.1:1"]}}}
-    visitor = socket(feed.run.pk, HERE, await cookie(world))
-    assert await visitor.connect() == (False, consumers.TRY_AGAIN)
+    async with opened(world, feed.run.pk) as page:
+        await page.send({"after": 0})
+        assert await page.closed() == consumers.TRY_AGAIN
 
 
 async def test_the_poll_answers_the_same_batch(world: World, feed: Feed) -> None:
@@ -291,3 +291,15 @@ async def test_a_read_that_has_begun_is_not_shared(world: World, feed: Feed, mon
     await asyncio.sleep(0)
     go_on.set()
     assert ((await early).cursor, (await late).cursor) == (start, start + 1)
+
+
+async def test_what_is_wrong_with_one_run_ends_no_other_page(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(run_id: int, after: int) -> dict[str, Any]:
+        if run_id != feed.run.pk:
+            raise ValueError("a row that can't be read")
+        return live.batch(run_id, after)
+
+    monkeypatch.setattr(sharing, "batch", broken)
+    both = (sharing.BATCHES.after(run, feed.run.journal) for run in (feed.run.pk + 1, feed.run.pk))
+    failed, found = await asyncio.gather(*both, return_exceptions=True)
+    assert (type(failed), getattr(found, "cursor", None)) == (ValueError, feed.run.journal)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections import deque
+from collections.abc import Coroutine, Sequence
 from importlib import import_module
 from time import monotonic
 from typing import Any
@@ -17,9 +18,9 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from .models import Run
-from .nudge import group
 from .pace import Pace
 from .sharing import BATCHES, Ready, written
+from .waking import pages
 
 log = logging.getLogger(__name__)
 
@@ -40,17 +41,17 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
     begin anew (see batch). Every way this can fail closes the socket; the page comes again with its cursor.
     """
 
-    follower: asyncio.Task[None] | None = None
-    believed_until = 0.0
+    channel_layer_alias = "none"  # nudges come by one subscription of the process: see waking
+    tasks: Sequence[asyncio.Task[None]] = ()
     acks = False
     soon: asyncio.TimerHandle | None = None
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        except (RedisError, OSError) as error:
-            log.warning("socket closed, no channel layer: %s", error)
-            await send({"type": "websocket.close", "code": TRY_AGAIN})
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """What a page says is taken at once: Channels would first look after connections, in another thread."""
+        if message["type"] == "websocket.receive":
+            await self.websocket_receive(message)  # asks no database
+        else:
+            await super().dispatch(message)
 
     async def connect(self) -> None:
         if not self.scope["user"].is_authenticated:
@@ -71,9 +72,9 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
             await self.close(BAD_MESSAGE)
         elif "seen" in told:
             self._saw(number)
-        elif self.follower is None:
+        elif not self.tasks:
             self.acks = told.get("acks") is True
-            self.follower = asyncio.create_task(self._follow(number))
+            self.tasks = [asyncio.create_task(self._closing(work)) for work in (self._follow(number), self._session())]
 
     def _saw(self, cursor: int) -> None:
         if cursor in self.unseen:
@@ -91,11 +92,11 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None, **kwargs: Any) -> None:
         await super().receive(text_data or "null", None, **kwargs)
 
-    async def look(self, message: dict[str, Any]) -> None:
-        """Somebody wrote to the journals of these runs."""
-        if self.run_id in message["runs"]:
+    def _wake(self, hurried: bool) -> None:
+        """Somebody wrote to the run's journal."""
+        if hurried:
             self.wanted.set()
-        elif self.run_id in message["calm"] and self.soon is None:
+        elif self.soon is None:
             self.soon = asyncio.get_running_loop().call_later(SOON, self.wanted.set)
 
     def _is_read(self) -> None:
@@ -106,49 +107,55 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
             self.soon = None
 
     async def disconnect(self, code: int) -> None:
-        if self.follower is not None:
-            self.follower.cancel()
-            self._is_read()
-            try:
-                await self.channel_layer.group_discard(group(self.run_id), self.channel_name)
-            except (RedisError, OSError) as error:
-                log.warning("run %s: left without saying so: %s", self.run_id, error)
+        self._end()
 
-    async def _follow(self, after: int) -> None:
+    def _end(self) -> None:
+        """Let go of everything but whoever calls this."""
+        for task in self.tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        if self.soon is not None:
+            self.soon.cancel()
+
+    async def _closing(self, work: Coroutine[Any, Any, int]) -> None:
+        """Do `work`, which returns why the socket is to be closed; however it ends, so does the socket."""
+        code = TRY_AGAIN
         try:
-            # First join, then read: what is written in between is nudged.
-            await self.channel_layer.group_add(group(self.run_id), self.channel_name)
-            await self._batches(after)
-            await self.close(NOT_LOGGED_IN)
+            code = await work
         except (RedisError, OSError) as error:
             log.warning("run %s: socket closed: %s", self.run_id, error)
-            await self.close(TRY_AGAIN)
         except Exception:  # a task of its own: nobody else would hear of it
             log.exception("run %s: socket closed", self.run_id)
-            await self.close(TRY_AGAIN)
+        self._end()
+        await self.close(code)
 
-    async def _still_logged_in(self) -> bool:
-        """Ask the session's row again, now and then: a logout, its end or a new password ends the socket too."""
-        if monotonic() >= self.believed_until:
-            self.believed_until = monotonic() + BELIEVED_SECONDS
+    async def _session(self) -> int:
+        """Ask the session's row again, now and then: a logout, its end or a new password ends the socket too.
+
+        Beside the batches, which would come late by what that takes.
+        """
+        while self.scope["user"].is_authenticated:
+            await asyncio.sleep(BELIEVED_SECONDS)
             session = import_module(settings.SESSION_ENGINE).SessionStore(self.scope["session"].session_key)
             self.scope["user"] = await get_user({"session": session})
-        return bool(self.scope["user"].is_authenticated)
+        return NOT_LOGGED_IN
 
-    async def _batches(self, after: int) -> None:
-        """Send batches past `after` until the session ends; the first answer comes at once, whatever there is."""
+    async def _follow(self, after: int) -> int:
+        """Send batches past `after` for ever; the first answer comes at once, whatever there is."""
         first = True
-        while await self._still_logged_in():
-            await self._rest()
-            self._is_read()
-            found = await BATCHES.after(self.run_id, after)
-            if found.cursor != after:
-                await self._send(found)
-            elif first:
-                await self._tell_time()
-            after, first = found.cursor, False
-            if not found.more:
-                await self._wait()
+        with pages().woken(self.run_id, self._wake):
+            await pages().hear()  # before the first read: what is written in between is nudged
+            while True:
+                await self._rest()
+                self._is_read()
+                found = await BATCHES.after(self.run_id, after)
+                if found.cursor != after:
+                    await self._send(found)
+                elif first:
+                    await self._tell_time()
+                after, first = found.cursor, False
+                if not found.more:
+                    await self._wait()
 
     async def _rest(self) -> None:
         """Wait until the page may be sent to, and has taken what it was sent."""

@@ -1,15 +1,14 @@
 """Say "look again" to whoever watches a run. Carries no fact, so it may be lost.
 
-Pages are told in a few groups, each of many runs: a message per run would be most of what a busy follower does.
+One message tells of all runs of a transaction, and goes to every process that has pages (see waking): whoever writes
+waits until it is sent, and a message for each run, or for each of a few groups, was much of what a busy follower did.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -22,13 +21,8 @@ if TYPE_CHECKING:
     from .fresh import Fresh
 
 log = logging.getLogger(__name__)
-GROUPS = 16
+GROUP = "runs"
 CALM = (Kind.SAMPLE, "log")  # most lines of most runs; the next metric, which mostly comes soon, brings them along
-
-
-def group(run_id: int) -> str:
-    """Return the group in which the run's pages are."""
-    return f"runs.{run_id % GROUPS}"
 
 
 def hasty(events: Iterable[Fresh]) -> set[int]:
@@ -42,22 +36,18 @@ def nudge_on_commit(run_ids: Iterable[int], calm: Iterable[int] = ()) -> None:
 
 
 def nudge(run_ids: Iterable[int], calm: Iterable[int] = ()) -> None:
-    """Send {"type": "look", "runs": [id...], "calm": [id...]} to the groups of these runs."""
-    groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"runs": [], "calm": []})
+    """Send {"type": "look", "runs": [id...], "calm": [id...]}."""
     hurried = set(run_ids)
-    for how, ids in (("runs", hurried), ("calm", set(calm) - hurried)):
-        for run_id in sorted(ids):
-            groups[group(run_id)][how].append(run_id)
-    if groups:
-        async_to_sync(_send)(groups)
+    rest = set(calm) - hurried
+    if hurried or rest:
+        async_to_sync(_send)({"type": "look", "runs": sorted(hurried), "calm": sorted(rest)})
 
 
-async def _send(groups: dict[str, dict[str, list[int]]]) -> None:
+async def _send(message: dict[str, Any]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
     try:
-        sending = (layer.group_send(name, {"type": "look", **runs}) for name, runs in groups.items())
-        await asyncio.gather(*sending)
+        await layer.group_send(GROUP, message)
     except (RedisError, OSError) as error:
-        log.warning("runs %s: no nudge sent, pages look again by themselves: %s", list(groups.values()), error)
+        log.warning("no nudge sent, pages look again by themselves: %s: %s", error, message)

@@ -1,7 +1,8 @@
 """Batches for this process's sockets: read once for all pages that stand at the same event, and written once.
 
-One thread reads them all, one after the other, over a connection that it keeps: Django would open one for each read,
-which on SQLite took three times what the read itself takes (docs/decisions/0037-socket-and-log.md).
+One thread reads them all over a connection that it keeps: Django would open one for each read, which on SQLite took
+three times what the read itself takes (docs/decisions/0037-socket-and-log.md). It is handed all that pages ask for at
+the same time at once, since going there and back took another third.
 """
 
 from __future__ import annotations
@@ -28,31 +29,52 @@ class Ready:
     more: bool
 
 
-Key = tuple[asyncio.AbstractEventLoop, int, int]
+Key = tuple[int, int]  # run, event
+Asked = dict[Key, "asyncio.Future[Ready]"]
 
 
 class Batches:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "batches")
-        self._asked: dict[Key, asyncio.Task[Ready]] = {}
+        self._asked: dict[asyncio.AbstractEventLoop, Asked] = {}
 
     async def after(self, run_id: int, cursor: int) -> Ready:
         """Return what follows the event `cursor`: all that was committed before this was asked, or more."""
-        key = (asyncio.get_running_loop(), run_id, cursor)
-        if key not in self._asked:
-            self._asked[key] = asyncio.create_task(self._ask(key))
-        return await asyncio.shield(self._asked[key])  # one page that leaves takes nothing from the others
+        loop = asyncio.get_running_loop()
+        if loop not in self._asked:
+            self._asked[loop] = {}
+            loop.call_later(GATHER, self._begin, loop)
+        asked = self._asked[loop].setdefault((run_id, cursor), loop.create_future())
+        return await asyncio.shield(asked)  # one page that leaves takes nothing from the others
 
-    async def _ask(self, key: Key) -> Ready:
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Whoever asks once the read has begun may have been told of what it doesn't see, and gets one of their own."""
-        await asyncio.sleep(GATHER)
-        del self._asked[key]
-        loop, run_id, cursor = key
-        return await loop.run_in_executor(self._thread, _read, run_id, cursor)
+        asked = self._asked.pop(loop)
+        reading = loop.run_in_executor(self._thread, _read_all, list(asked))
+        reading.add_done_callback(lambda read: _answer(asked, read.result()))
 
     def close(self) -> None:
         """Close the thread's connection; the next read opens another."""
         self._thread.submit(lambda: connection.close()).result()  # looked up there: each thread has its own
+
+
+def _answer(asked: Asked, found: list[Ready | Exception]) -> None:
+    for waiting, answer in zip(asked.values(), found, strict=True):
+        if isinstance(answer, Exception):
+            waiting.set_exception(answer)
+        else:
+            waiting.set_result(answer)
+
+
+def _read_all(asked: list[Key]) -> list[Ready | Exception]:
+    """Return what was found for each, or why nothing was: what is wrong with one run's rows ends no other's page."""
+    found: list[Ready | Exception] = []
+    for run_id, cursor in asked:
+        try:
+            found.append(_read(run_id, cursor))
+        except Exception as error:  # noqa: BLE001  raised where it was asked for
+            found.append(error)
+    return found
 
 
 def _read(run_id: int, cursor: int) -> Ready:

@@ -2,7 +2,8 @@
 
 Rank 0 of every run writes 10 lines a second on a loopback host; `python -m workers.follow` reads them over SSH into
 SQLite; uvicorn serves one page in Chromium and the sockets of the other viewers, each on a run of its own. The time of
-a point is from the time that its line carries to the frame in which the chart has drawn it.
+a point is from the time that its line carries to the frame in which the chart has drawn it. --trace says where that
+time goes, and each process' share of a processor; it takes some itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.e2e.browser import chromium
 from tests.sshd import Sshd
 
 from .told import tell
+from .traced import Trace
 from .web import Web
 
 RATE, HIGH = 10, 150.0  # lines a second and run; ms
@@ -36,6 +38,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--viewers", type=int, default=1, help="one of them is Chromium")
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--trace", action="store_true", help="say where the time goes")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="shardboard-bench-") as name, ExitStack() as stack:
         took = measured(Path(name), options, stack)
@@ -66,10 +69,13 @@ def measured(folder: Path, options: argparse.Namespace, stack: ExitStack) -> lis
     for _ in range(1, options.viewers):
         assert watchers.stdout
         assert watchers.stdout.readline() == "open\n"
-    drawn = seen(web, runs[0], writer, int(options.seconds * RATE) - 1)
+    trace = Trace() if options.trace else None
+    drawn = seen(web, runs[0], writer, int(options.seconds * RATE) - 1, trace)
     watchers.communicate()
-    written = {e.step: e.at.timestamp() * 1000 for e in web.events(runs[0]) if e.kind == "metrics"}
-    return [drawn[step] - at for step, at in written.items() if step in drawn]
+    lines = [event for event in web.events(runs[0]) if event.kind == "metrics"]
+    if trace:
+        trace.tell(lines, drawn)
+    return [drawn[event.step] - event.at.timestamp() * 1000 for event in lines if event.step in drawn]
 
 
 @contextmanager
@@ -87,15 +93,19 @@ def started(module: str, *words: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def seen(web: Web, run: int, writer: subprocess.Popen[str], last: int) -> dict[int, float]:
+def seen(web: Web, run: int, writer: subprocess.Popen[str], last: int, trace: Trace | None) -> dict[int, float]:
     """Let the writer begin once the page is live; return when each step was drawn, in ms since the epoch."""
     with chromium() as browser:
-        page = web.visit(browser).new_page()
+        context = web.visit(browser)
+        if trace:
+            trace.watch(context)
+        page = context.new_page()
         page.goto(f"{web.url}/runs/{run}/")
         expect(page.get_by_test_id("link")).to_contain_text("live")
         page.wait_for_load_state("networkidle")
-        print(f"late by {writer.communicate('go')[0].strip()} s", file=sys.stderr)
-        wait_drawn(page, last)
+        with trace.counted(page) if trace else nullcontext():
+            print(f"late by {writer.communicate('go')[0].strip()} s", file=sys.stderr)
+            wait_drawn(page, last)
         return first_drawn(page)
 
 

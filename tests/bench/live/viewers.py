@@ -1,6 +1,6 @@
 """Viewers without a browser: python -m tests.bench.live.viewers URL COOKIE RUN...
 
-Opens the socket of each run's page as a browser would and takes what comes, until its input ends.
+Opens the socket of each run's page and takes what comes as webapp/static/link.js does, until its input ends.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ async def main(url: str, cookie: str, runs: list[str]) -> None:
 async def watch(url: str, cookie: str, run: str) -> None:
     address = f"{url.replace('http', 'ws', 1)}/ws/runs/{run}/"
     async with connect(address, origin=url, additional_headers={"Cookie": cookie}, max_size=None) as socket:  # type: ignore[arg-type]
-        await socket.send(json.dumps({"after": 0}))
+        await socket.send(json.dumps({"after": 0, "acks": True}))
         print("open", flush=True)
         async for text in socket:
-            json.loads(text)
+            if (cursor := json.loads(text).get("cursor")) is not None:
+                await socket.send(json.dumps({"seen": cursor}))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -15,8 +14,9 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext
 
 from training.spec.ports import free_port
+from workers.local import stack
+from workers.local.ports import HOST
 
-HOST = "127.0.0.1"
 WHOLE = 1_000_000  # more events than any run here has
 
 
@@ -30,11 +30,8 @@ class Web:
     @contextmanager
     def started(cls, folder: Path) -> Iterator[Web]:
         port = free_port(HOST)
-        argv = ["uvicorn", "webapp.asgi:application", "--host", HOST, "--port", str(port), "--no-access-log"]
         with (folder / "web.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *argv, "--timeout-graceful-shutdown", "3"], stdout=log, stderr=log
-            )
+            process = subprocess.Popen(stack.web(port).argv, stdout=log, stderr=log)
         web = cls(port)
         try:
             while not web.answers():
