@@ -1,4 +1,4 @@
-"""ASGI entry point: pages and API over HTTP, the live view over a websocket."""
+"""ASGI entry point: files, pages and API over HTTP, the live view over a websocket."""
 
 import gc
 import os
@@ -14,10 +14,11 @@ from django.urls import get_resolver  # noqa: E402
 
 from webapp.runs.routing import websocket_urlpatterns  # noqa: E402
 from webapp.security import allowed_origins_only  # noqa: E402
+from webapp.statics import Statics  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": Statics(http),
         "websocket": allowed_origins_only(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

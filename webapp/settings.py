@@ -51,7 +51,6 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "webapp.security.ContentSecurityPolicy",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -126,7 +125,7 @@ STATICFILES_DIRS = [BASE_DIR / "webapp" / "static"] + [
     )
     if folder.is_dir()
 ]
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = True  # see statics.py
 
 CURRENCY = env.text("SHARDBOARD_CURRENCY", "$")  # of the price of a GPU hour
 
