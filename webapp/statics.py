@@ -42,7 +42,9 @@ class Statics:
 
 def _asked(scope: Scope) -> dict[str, str]:
     """Return a request's headers as WhiteNoise reads them."""
-    return {"HTTP_" + name.decode().upper().replace("-", "_"): value.decode("latin-1") for name, value in scope["headers"]}
+    return {
+        "HTTP_" + name.decode().upper().replace("-", "_"): value.decode("latin-1") for name, value in scope["headers"]
+    }
 
 
 def _body(file: Any) -> bytes:

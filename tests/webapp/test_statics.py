@@ -13,7 +13,9 @@ SCRIPT = "/static/charts.js"
 
 def answer(path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body."""
-    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in ({"host": "localhost"} | headers).items()]
+    given = [
+        (name.replace("_", "-").encode(), value.encode()) for name, value in ({"host": "localhost"} | headers).items()
+    ]
     scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": given}
 
     async def ask() -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from tests.browser.site import Site
 from tests.e2e.browser import chromium
 
 from .first import LONG
+from .resting import spent, started
 from .told import tell
 
 GROWTH, SHARE = 20.0, 10.0  # percent; of a core
@@ -37,7 +38,7 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="shardboard-bench-") as name, private_redis(Path(name) / "redis"):
         site = Site(Path(name) / "site", os.environ["SHARDBOARD_REDIS_URL"], rows=LONG)
         run = site.do("running", name="left open", total=steps + seconds)
-        before = {child.pid for child in psutil.Process().children(recursive=True)}
+        before = {process.pid for process in started()}
         with chromium() as browser:
             page = site.visit(browser).new_page()
             page.goto(f"{site.url}/runs/{run}/")
@@ -51,14 +52,7 @@ def main(argv: list[str]) -> int:
 
 def renderers(before: set[int]) -> list[psutil.Process]:
     """Return Chromium's renderers: the only tab, and what it keeps ready beside it."""
-    new = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
-    return [child for child in new if "--type=renderer" in child.cmdline()]
-
-
-def spent(processes: list[psutil.Process]) -> float:
-    """Return their processor time in seconds."""
-    times = [process.cpu_times() for process in processes]
-    return float(sum(each.user + each.system for each in times))
+    return [process for process in started(before) if "--type=renderer" in process.cmdline()]
 
 
 def write(site: Site, page: Page, run: int, steps: int) -> int:

@@ -17,7 +17,7 @@ from .log import end
 
 STATIC = settings.BASE_DIR / "webapp" / "static"
 MODULES = (
-    *("charts.js", "series.js", "link.js", "log.js", "page.js"),
+    *("charts.js", "series.js", "link.js", "log.js", "logrows.js", "page.js"),
     *sorted(str(path.relative_to(STATIC)) for path in STATIC.glob("charts/*.js")),
 )
 

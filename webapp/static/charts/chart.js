@@ -11,20 +11,27 @@ const NOT_HERE = "No point in this part: press 0, or Show all.";
 export class Chart {
   /** `page`: the charts and curves that all share (charts.js). */
   constructor(element, page, kind) {
-    Object.assign(this, { element, page, kind, names: [], plot: null, shape: "", inSight: false, stale: true });
+    Object.assign(this, { element, page, kind, names: [], plot: null, shape: "", inSight: false, stale: true, width: 0 });
     this.holder = element.parentElement;
     this.card = element.closest("[data-optional]");
     this.title = element.dataset.title || spoken(element.dataset.series || "");
     this.table = this.holder.querySelector("details");
     this.table?.addEventListener("toggle", () => fill(this));
-    new ResizeObserver(() => this.plot?.setSize(this.dimensions())).observe(element);
+    new ResizeObserver(([{ contentRect }]) => this.resize(contentRect.width)).observe(element);
   }
 
   get over() { return this.kind.axis; }
 
+  /** The width is told, not asked for: between two charts that are made, an answer takes a layout of the whole page. */
+  resize(width) {
+    if (width === this.width) return; // its height follows from what is drawn
+    this.width = width;
+    this.plot?.setSize(this.dimensions());
+  }
+
   dimensions() {
     const tall = this.element.classList.contains("chart-tall");
-    return { width: Math.max(200, this.element.clientWidth), height: tall ? 260 : 190 };
+    return { width: Math.max(200, Math.round(this.width)), height: tall ? 260 : 190 };
   }
 
   curve(name) { return this.page.curve(name, this.over); }

@@ -1,6 +1,12 @@
 // Colours and dashes of curves: curves differ in more than colour.
 
-export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const held = new Map(); // to ask for a style has the whole page styled anew
+document.addEventListener("themechange", () => held.clear());
+
+export function css(name) {
+  if (!held.has(name)) held.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return held.get(name);
+}
 
 const PALETTE = ["--sb-line", "--sb-line-2", "--tblr-green", "--tblr-orange", "--tblr-purple", "--tblr-cyan", "--tblr-lime", "--tblr-yellow"];
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [1, 4], [10, 2, 2, 2, 2, 2], [4, 6]];
@@ -14,6 +20,6 @@ export const dash = (nth) => DASHES[nth % DASHES.length];
 /** A legend of many curves scrolls, and has to be reached by keyboard for that. */
 export function reachable(plot) {
   const legend = plot.root.querySelector(".u-legend");
-  if (legend.scrollHeight > legend.clientHeight) legend.tabIndex = 0;
+  new ResizeObserver(() => { if (legend.scrollHeight > legend.clientHeight) legend.tabIndex = 0; }).observe(legend);
   return plot;
 }

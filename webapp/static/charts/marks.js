@@ -14,7 +14,7 @@ function place(mark, chart) {
 
 /** [CSS pixels from the plot's left, mark] of those in sight, from left to right. */
 function inSight(plot, chart) {
-  const width = plot.over.clientWidth;
+  const width = plot.bbox.width / devicePixelRatio;
   const all = [...chart.page.marks, ...(chart.over === "step" ? chart.page.evaluations() : [])];
   const found = all.map((mark) => [place(mark, chart), mark]).filter(([x]) => x !== null);
   return found.map(([x, mark]) => [plot.valToPos(x, "x"), mark]).filter(([at]) => at >= 0 && at <= width).sort((a, b) => a[0] - b[0]);
