@@ -207,6 +207,9 @@ def test_add_node_rejects_bad_fields_and_leaves_no_cluster(world: World, tmp_pat
     (tmp_path / "key.pub").write_text(public_key())
     with pytest.raises(CommandError, match="python"):
         command(host_key=tmp_path / "key.pub", python="python3; id")
+    for price in ("nan", "inf"):
+        with pytest.raises(CommandError, match="gpu_hour_price"):
+            command("--gpu-hour-price", price, host_key=tmp_path / "key.pub")
     assert not Cluster.objects.filter(name="lab").exists()
 
 

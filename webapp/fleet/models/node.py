@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -121,8 +123,10 @@ class Node(models.Model):
         return reverse("fleet:node", args=[self.name])
 
     def clean(self) -> None:
-        """Raise ValidationError where a field is more than a line, or the way to the node leads through one twice."""
+        """Raise ValidationError where a field is more than a line, a price no number, or the way a circle."""
         lines.check_fields({name: getattr(self, name) for name in ONE_LINE})
+        if self.gpu_hour_price is not None and not math.isfinite(self.gpu_hour_price):  # no limit refuses nan
+            raise ValidationError({"gpu_hour_price": "Give a number."})
         hop, seen = self.jump, []
         while hop is not None:
             circle = hop.name in seen or (hop.pk == self.pk and self.pk is not None)
