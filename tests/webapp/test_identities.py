@@ -7,9 +7,11 @@ from typing import Any
 
 import asyncssh
 import pytest
+from django.db.models.signals import post_init
 from django.test import Client
 
 from tests.fleet import test_ways as ways
+from webapp.fleet import enrol
 from webapp.fleet.models import Identity, NextKey, Node
 from webapp.fleet.ssh import fingerprint, make_identity
 
@@ -32,6 +34,19 @@ def test_a_pasted_key_is_sealed_and_shown_nowhere(page: Client, world: World) ->
         assert kept.sealed_private_key not in text
     again = page.post("/fleet/identities/paste", {"name": "twice", "private_key": PEM})
     assert "mine has this very key" in again.content.decode()
+
+
+def test_two_who_make_one_of_the_same_name_at_once_get_the_same(db: None) -> None:
+    made: list[Identity] = []
+
+    def other(**_: Any) -> None:
+        """Somebody else is a moment earlier, once we have found that there is none."""
+        post_init.disconnect(other, sender=Identity)
+        made.append(enrol.make_identity("mine"))
+
+    post_init.connect(other, sender=Identity)
+    assert enrol.make_identity("mine") == made[0]
+    assert Identity.objects.get().public_key == made[0].public_key
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,16 @@ SECONDS = 15  # that a person waits for a host to show its key
 
 
 def make_identity(name: str) -> Identity:
-    """Return the identity of that name; its key pair is made on first use."""
+    """Return the identity of that name; its key pair is made on first use, and once where two ask for it at once."""
     found = Identity.objects.filter(name=name).first()
     if found is not None:
         return found
     pair = ssh.make_identity(f"shardboard:{name}")
-    identity = Identity(name=name, public_key=pair.public)
-    identity.private_key = pair.private
-    identity.full_clean()
-    identity.save()
-    return identity
+    made = Identity(name=name, public_key=pair.public)
+    made.private_key = pair.private
+    made.full_clean(validate_unique=False)
+    keys = {"public_key": made.public_key, "sealed_private_key": made.sealed_private_key}
+    return Identity.objects.get_or_create(name=name, defaults=keys)[0]
 
 
 def shown_key(address: str, port: int, like: str = "", jump: Node | None = None) -> str:
