@@ -14,7 +14,7 @@ from webapp.fleet import actions, enrol, provisioning
 from webapp.fleet.labels import labels_of
 from webapp.fleet.models import Node, NodeChange, Provision
 from webapp.runs import actions as actions_of_runs
-from webapp.runs.models import Attempt, Run
+from webapp.runs.models import Attempt, Placement, Run
 from webapp.runs.states import RunState
 
 from .rows import HOSTILE, World
@@ -142,6 +142,23 @@ def test_it_is_not_removed_while_something_is_on_it_or_would_be_lost(page: Clien
     page.post(f"/fleet/nodes/{node.pk}/back")
     node.refresh_from_db()
     assert (node.removed_at, node.in_service) == (None, False)
+
+
+def test_one_that_was_removed_since_it_was_looked_at_is_not_returned(world: World) -> None:
+    kept, gone = world.nodes
+    world.running("holder").end(RunState.FAILED)
+    Attempt.objects.update(ended_at=timezone.now())
+    Placement.objects.exclude(node=kept).delete()
+    for node in Node.objects.all():
+        actions.remove(node, "eve")
+    for node in (kept, gone):
+        with pytest.raises(Refused, match="removed"):
+            actions.restore(node, "ada")
+    kept.refresh_from_db()
+    assert (kept.removed_by, kept.in_service) == ("eve", False)
+    for act in (actions.drain, actions.bring_back, actions.remove):
+        with pytest.raises(Refused, match="removed"):
+            act(gone, "ada")
 
 
 def test_a_node_of_which_nothing_tells_is_gone(page: Client, world: World) -> None:

@@ -24,6 +24,7 @@ def drain(node: Node, actor: str, why: str = "") -> None:
         raise Refused([Problem("why", f"it has {len(why)} characters", f"Say it in {LONGEST}.")])
     if any(ord(c) < 32 for c in why):
         raise Refused([Problem("why", "it holds a control character", "Leave it out.")])
+    _hold(node)
     node.in_service, node.drained_at, node.drained_by, node.drained_why = False, timezone.now(), actor, why
     node.save(update_fields=["in_service", "drained_at", "drained_by", "drained_why"])
     changes.record(node, actor, f"taken out of service: {why}" if why else "taken out of service")
@@ -32,6 +33,7 @@ def drain(node: Node, actor: str, why: str = "") -> None:
 @transaction.atomic
 def restore(node: Node, actor: str) -> None:
     """Return the node to service; raise Refused where it can't take anything."""
+    _hold(node)
     if node.removed_at:
         raise Refused([Problem("node", "it is removed", "Bring it back first.")])
     if not node.host_key:
@@ -44,6 +46,14 @@ def restore(node: Node, actor: str) -> None:
     changes.record(node, actor, "returned to service")
 
 
+def _hold(node: Node, *, to_delete: bool = False) -> None:
+    """Read the node anew, and keep others from changing it until this is over; raise Refused where it has gone."""
+    try:
+        node.refresh_from_db(from_queryset=Node.objects.select_for_update(no_key=not to_delete))
+    except Node.DoesNotExist:
+        raise Refused([Problem("node", "it has been removed", "Add it anew.")]) from None
+
+
 def _serve(node: Node) -> None:
     """Return it, and have those look that wait for it."""
     node.in_service, node.drained_at, node.drained_by, node.drained_why = True, None, "", ""
@@ -54,7 +64,7 @@ def _serve(node: Node) -> None:
 @transaction.atomic
 def take_python(node: Node, python: str, actor: str, told: str) -> None:
     """Have the node use an interpreter that was made; one that only waited for that is returned to service."""
-    node = Node.objects.select_for_update(no_key=True).get(pk=node.pk)
+    _hold(node)
     waited = not node.python and not node.in_service and node.drained_why == NO_PYTHON and not node.removed_at
     node.python = python
     node.save(update_fields=["python"])
@@ -70,7 +80,7 @@ def remove(node: Node, actor: str, *, even_so: bool = False) -> bool:
     Raises Refused with all that is on it, or with what would be lost unless that is meant (`even_so`). Files on the
     host stay as they are.
     """
-    node = Node.objects.select_for_update().get(pk=node.pk)
+    _hold(node, to_delete=True)
     problems = uses.in_use(node)
     if not problems and not even_so and (lost := uses.losses(node)):
         fix = "Deliver or delete them first, or say that they may become unreachable (even_so)."
@@ -95,6 +105,7 @@ def _mark(node: Node, actor: str) -> None:
 @transaction.atomic
 def bring_back(node: Node, actor: str) -> None:
     """Undo a removal: the node is there again, out of service until somebody returns it."""
+    _hold(node)
     if node.removed_at is None:
         return
     node.removed_at, node.removed_by = None, ""

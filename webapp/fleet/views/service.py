@@ -52,6 +52,10 @@ def remove(request: HttpRequest, node_id: int) -> HttpResponse:
 @staff_only("bring nodes back", "fleet:nodes")
 def bring_back(request: HttpRequest, node_id: int) -> HttpResponse:
     node = get_object_or_404(Node, pk=node_id)
-    actions.bring_back(node, person(request).get_username())
+    try:
+        actions.bring_back(node, person(request).get_username())
+    except Refused as refused:
+        messages.error(request, " ".join(map(str, refused.problems)))
+        return redirect("fleet:nodes")
     messages.success(request, f"{node} is back, out of service: check it, then return it to service.")
     return redirect(node)
