@@ -24,6 +24,10 @@ RED = f"""x => {{
     if (data[i + 3] && data[i] > 2 * data[i + 1] && data[i] > 2 * data[i + 2]) found++;
   return found;
 }}"""
+COUNTED = """window.moves = window.changes = 0;
+addEventListener("mousemove", () => { window.moves += 1; });
+const replace = history.replaceState.bind(history);
+history.replaceState = (...all) => { window.changes += 1; replace(...all); };"""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +73,27 @@ def test_a_part_is_read_at_its_own_zoom_and_stands_in_the_address(site: Site, pa
     page.wait_for_function(f"from => {PLOT}.scales.x.min > from", arg=shown[0])
     page.keyboard.press("0")
     page.wait_for_function(f"() => {PLOT}.scales.x.max === {STEPS}")
-    assert "steps" not in page.url
+    page.wait_for_function("() => !location.search.includes('steps')")
+
+
+def test_a_long_drag_changes_the_address_seldom_and_in_the_end(site: Site, page: Page, run: int) -> None:
+    """Browsers take a hundred changes of the address within seconds, then throw: the drag would stop there."""
+    page.add_init_script(COUNTED)
+    opened(site, page, run, "?steps=500..900")
+    chart = page.get_by_test_id("chart-loss")
+    chart.scroll_into_view_if_needed()
+    box = chart.locator(".u-over").bounding_box()
+    assert box
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + 40, steps=150)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    shown = f"[{PLOT}.scales.x.min, {PLOT}.scales.x.max].map(x => Math.round(x * 1000) / 1000).join('..')"
+    page.wait_for_function(f"() => new URLSearchParams(location.search).get('steps') === {shown}")
+    assert page.evaluate("() => window.moves") >= 100
+    assert page.evaluate("() => window.changes < window.moves / 2")
 
 
 def test_all_step_charts_follow_the_settings(site: Site, page: Page, run: int) -> None:
@@ -85,7 +109,7 @@ def test_all_step_charts_follow_the_settings(site: Site, page: Page, run: int) -
     page.wait_for_function(
         f"() => {PLOT}.scales.y.distr === 3 && {PLOT}.series.some(s => s.label === 'loss, smoothed')"
     )
-    assert page.evaluate("new URL(location).search") == "?x=time&log=1&smoothing=0.8"
+    page.wait_for_function("() => location.search === '?x=time&log=1&smoothing=0.8'")
     page.get_by_test_id("chart-grad_norm").scroll_into_view_if_needed()
     other = "document.querySelector('[data-chart=grad_norm]').chart.plot"
     page.wait_for_function(f"() => {other}?.data[0][0] > 1e9 && {other}.scales.y.distr === 3")

@@ -1,6 +1,7 @@
 // How the charts are looked at: kept in the address, so that a link shows the same.
 
 const SPAN = /^(-?[\d.]+)\.\.(-?[\d.]+)$/;
+const REST = 250; // ms between two changes of the address: after a hundred within seconds some browsers throw
 export const AXES = { step: "step", time: "time", tokens: "tokens" };
 
 /** `x`: what charts over steps are drawn over. `spans`: of each axis that points come in, what is shown; null: all. */
@@ -28,7 +29,15 @@ export class View {
     this.changed(axis);
   }
 
+  /** At once, and while a hand drags on at most every REST. */
   keep() {
+    this.unkept = Boolean(this.resting);
+    if (this.resting) return;
+    this.write();
+    this.resting = setTimeout(() => { this.resting = 0; if (this.unkept) this.keep(); }, REST);
+  }
+
+  write() {
     const address = new URL(location.href);
     const put = (name, value) => (value ? address.searchParams.set(name, value) : address.searchParams.delete(name));
     put("x", this.x === "step" ? "" : this.x);
