@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from tests.webapp.rows import World
 from training.spec.faults import Reason
 from webapp import dispatch, notices
 from webapp.notices.models import Notice, Watch
@@ -52,6 +54,24 @@ def test_it_works(watched: Watched, page: Client) -> None:
     assert page.get(f"/api/v1/runs/{run.pk}/notices").json()["items"][0]["ended_at"] is not None
     assert "1 past notice<" in page.get(address).content.decode()
     assert "notice-mark" not in page.get("/runs/").content.decode()
+
+
+def test_a_run_with_an_open_notice_is_above_others_in_the_list(watched: Watched, world: World, page: Client) -> None:
+    watched.steady()
+    other = world.running("another").run
+
+    def rows() -> list[str]:
+        return re.findall(r'data-run="(\d+)"', page.get("/runs/").content.decode())
+
+    newest_first = [str(other.pk), str(watched.feed.run.pk)]
+    assert rows() == newest_first
+    watched.feed.metrics(math.nan, math.nan, after=40)
+    watched.look()
+    assert rows() == newest_first[::-1]
+    assert page.get("/runs/").content.decode().count(">needs you<") == 1
+    watched.feed.metrics(*[2.0] * 130, after=42)
+    watched.look()
+    assert rows() == newest_first
 
 
 def test_a_spike_in_what_came_between_two_looks(watched: Watched) -> None:

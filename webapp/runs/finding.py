@@ -115,10 +115,7 @@ def _kind() -> Case:
 def ranked(rows: QuerySet[Run]) -> QuerySet[Any]:
     """Annotate `rank`: 0 needs someone, 1 under way, 2 the rest."""
     lately = timezone.now() - NEEDS_SOMEONE_FOR
-    lost = Run.objects.filter(
-        state__in=ON_NODES, attempts__ended_at=None, attempts__placements__unreachable_since__isnull=False
-    )
-    needs = Q(state=RunState.FAILED, ended_at__gte=lately) | Q(pk__in=_keys(lost))
+    needs = Q(state=RunState.FAILED, ended_at__gte=lately) | Q(pk__in=_keys(_troubled()))
     return rows.annotate(
         rank=Case(
             When(needs, then=Value(0)),
@@ -127,3 +124,10 @@ def ranked(rows: QuerySet[Run]) -> QuerySet[Any]:
             output_field=IntegerField(),
         )
     )
+
+
+def _troubled() -> QuerySet[Run]:
+    """Return the runs at work that have a node which can't be reached, or an open notice."""
+    working = Run.objects.filter(state__in=ON_NODES).order_by()
+    lost = working.filter(attempts__ended_at=None, attempts__placements__unreachable_since__isnull=False)
+    return lost.union(working.filter(notices__isnull=False, notices__ended_at=None))
