@@ -62,11 +62,13 @@ def _step(run: Run, attempt: Attempt) -> float | None:
         return _clear(attempt)
     state = run.state
     try:
-        return STEPS[state](run, attempt)
+        seconds = STEPS[state](run, attempt)
+        _reached(attempt)
+        return seconds
     except OperationalError:
         raise  # the database is away or busy: nothing is wrong with the run, the sweep comes back
     except SshError as error:
-        if isinstance(error, Unreachable) and not (state in LAUNCHING and _too_old(run)):
+        if isinstance(error, Unreachable) and not (state in LAUNCHING and _away_too_long(attempt)):
             return RETRY_SECONDS
         end = End(error.reason, str(error), error.node)
     except End as error:
@@ -105,6 +107,15 @@ def _fail(run: Run, attempt: Attempt, end: End) -> float | None:
     return None
 
 
-def _too_old(run: Run) -> bool:
-    since = run.transitions.order_by("-pk").values_list("at", flat=True).first()
-    return since is not None and timezone.now() > since + RETRY_FOR
+def _reached(attempt: Attempt) -> None:
+    if attempt.unreachable_since:
+        attempt.unreachable_since = None
+        attempt.save(update_fields=["unreachable_since"])
+
+
+def _away_too_long(attempt: Attempt) -> bool:
+    """Counted from the first step that failed so: it may have copied for hours before its link went for seconds."""
+    if attempt.unreachable_since is None:
+        attempt.unreachable_since = timezone.now()
+        attempt.save(update_fields=["unreachable_since"])
+    return timezone.now() > attempt.unreachable_since + RETRY_FOR

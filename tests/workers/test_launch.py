@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.db.models import F
+from django.utils import timezone
 
 from tests.workers.world import Following, World, exits, stored_equals_written
 from webapp.fleet.models import Claim, Node
@@ -120,20 +123,30 @@ def test_nodes_of_different_versions_are_refused(world: World) -> None:
     assert "n1 has 0.1" in run.reason_text
 
 
-def test_an_unreachable_node_is_tried_again_and_then_ends_the_run(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_node_is_tried_again_and_then_ends_the_run(world: World) -> None:
     run = at(world, world.run(), "preparing")
+    run.transitions.update(at=timezone.now() - timedelta(hours=1))  # it has copied since
     world.hosts[1].stop()
-    advance.advance(run.pk)
-    run.refresh_from_db()
-    assert run.state == "preparing"
-    monkeypatch.setattr(advance, "RETRY_FOR", advance.timedelta(0))
+    for _ in range(2):
+        advance.advance(run.pk)
+        run.refresh_from_db()
+        assert run.state == "preparing"
+    run.attempts.update(unreachable_since=F("unreachable_since") - advance.RETRY_FOR)
     advance.advance(run.pk)
     run.refresh_from_db()
     assert (run.state, run.reason) == ("failed", "node_unreachable")
     assert "n1" in run.reason_text
     assert not Claim.objects.exists()
+
+
+def test_a_node_that_is_back_has_all_its_time_again(world: World) -> None:
+    run = at(world, world.run(), "preparing")
+    world.hosts[1].stop()
+    advance.advance(run.pk)
+    assert run.attempts.get().unreachable_since
+    world.hosts[1].start()
+    run = at(world, run, "starting")
+    assert (run.state, run.attempt.unreachable_since) == ("starting", None)
 
 
 def test_delivered_twice_at_once_it_is_launched_once(world: World, following: Following) -> None:

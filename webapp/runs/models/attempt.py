@@ -36,6 +36,9 @@ class Attempt(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    unreachable_since = models.DateTimeField(
+        null=True, blank=True, help_text="When its launch first met a node that can't be reached, and none since could."
+    )
     stop_requested_at = models.DateTimeField(null=True, blank=True)
     stop_now_at = models.DateTimeField(null=True, blank=True, help_text="Asked to end without waiting for a save.")
     lease_owner = models.CharField(max_length=64, blank=True, editable=False)
