@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
+from webapp.fleet.ssh import Talk, Unreachable
 from webapp.runs.models import Stream
 from workers.follow.frames import Frame, add, drop
-from workers.follow.link import Link
+from workers.follow.link import Link, beside
 from workers.follow.reader import Batch
 
 
@@ -61,28 +65,56 @@ async def test_a_node_that_fails_in_turns_is_told_of_once_until_it_is_back() -> 
     assert told[2:] == [(1, [7], False, ""), (1, [7], True, "no module")]
 
 
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def test_it_ends_when_it_is_cancelled_though_something_came_in_the_same_moment() -> None:
     came: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    sent = [came]
 
-    class Node:
-        first = True
-
-        async def read(self) -> bytes:
-            if self.first:
-                self.first = False
-                return await came
-            await asyncio.Event().wait()
-            raise AssertionError
+    async def do(_: Any) -> bytes:
+        return await (sent.pop() if sent else asyncio.get_running_loop().create_future())
 
     async def never(*_: Any) -> None:
         raise AssertionError
 
-    hearing = asyncio.create_task(Link(1, never, never)._hear(Node(), "n0"))  # type: ignore[arg-type]
-    for _ in range(3):
-        await asyncio.sleep(0)
+    hearing = asyncio.create_task(Link(1, never, never)._hear(Talk(do), "n0"))
+    await turns(3)
     came.set_result(b"\0")  # the begin of something
-    await asyncio.sleep(0)  # asyncio.wait_for would have it by now, and not yet say so
+    await turns(1)  # asyncio.wait_for would have it by now, and not yet say so
     hearing.cancel()
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await turns(10)
     assert hearing.cancelled()
+
+
+async def lost() -> None:
+    raise Unreachable("n0", "connection lost")
+
+
+async def for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+async def slow_to_end() -> None:
+    try:
+        await for_ever()
+    finally:
+        await turns(3)
+
+
+@pytest.mark.parametrize(("telling", "hearing"), [(lost, for_ever), (slow_to_end, lost)])
+async def test_it_ends_when_it_is_cancelled_though_telling_fails_or_is_slow_to_end(
+    telling: Callable[[], Any], hearing: Callable[[], Awaitable[Any]]
+) -> None:
+    async def both() -> None:
+        async with beside(telling()):
+            await turns(1)
+            await hearing()
+
+    task = asyncio.create_task(both())
+    await turns(3)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from django.db import DatabaseError
@@ -29,6 +29,20 @@ PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between tries to connect
 GONE_SECONDS = 20.0  # without a link for so long, the node is shown as unreachable
 SILENT_SECONDS = 20.0  # the other side says every five that it lives
 PING_SECONDS = 5.0
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have `work` done meanwhile, and end it. Awaited itself, its end or failure would take a cancellation's place."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        error = None if task.cancelled() else task.exception()
+        if error and not isinstance(error, SshError):  # a lost connection is told by whoever hears
+            log.error("telling a node", exc_info=error)
 
 
 class Link:
@@ -80,14 +94,8 @@ class Link:
         argv = training_argv(target.slot, code.digest, "follow")
         async with connect(target.endpoint) as host:
             await release.put(host, target.slot.scratch, code)
-            async with host.talk(argv) as talk:
-                telling = asyncio.create_task(self._tell(talk))
-                try:
-                    await self._hear(talk, target.name)
-                finally:
-                    telling.cancel()
-                    with suppress(asyncio.CancelledError, OSError):
-                        await telling
+            async with host.talk(argv) as talk, beside(self._tell(talk)):
+                await self._hear(talk, target.name)
 
     async def _tell(self, talk: Talk) -> None:
         """Say which files are wanted, and now and then that somebody still listens."""
