@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from tests.workers.world import World
+from training.spec.lint import Problem
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import fingerprint, make_identity
 from workers.group import Member
-from workers.preflight.asked import problems
+from workers.preflight.asked import keep, problems
 from workers.preflight.differ import differences
-from workers.preflight.node import check_node
+from workers.preflight.node import check_node, member_of
+
+SHOWS_ANOTHER = Problem("host_key", "it shows another", "Look.")
+FULL = Problem("disk", "it is full", "Free some.")
 
 
 def checked(world: World, **changes: object) -> Node:
@@ -70,6 +77,25 @@ def test_an_answer_that_is_none_is_told(world: World) -> None:
 
 def test_a_node_that_is_gone_is_no_error(world: World) -> None:
     check_node(10**6)
+
+
+@pytest.mark.parametrize("changed", [{"host_key": "ssh-ed25519 x"}, {"address": "10.0.0.9"}, {"python": "/new/python"}])
+def test_a_slow_answer_says_nothing_of_a_node_that_was_changed_meanwhile(world: World, changed: dict[str, str]) -> None:
+    rows, asked, now = Node.objects.filter(pk=world.nodes[0].pk), member_of(world.nodes[0]), timezone.now()
+    rows.update(**changed)
+    keep(asked, now, {"versions": {}}, [SHOWS_ANOTHER])
+    assert rows.get().checked_at is None
+    keep(member_of(rows.get()), now, {"versions": {}}, [FULL])
+    assert rows.get().problem == "disk: it is full. Free some."
+
+
+def test_a_slow_answer_says_nothing_where_one_that_was_asked_later_has_come(world: World) -> None:
+    rows, member, now = Node.objects.filter(pk=world.nodes[0].pk), member_of(world.nodes[0]), timezone.now()
+    keep(member, now, {"versions": {"torch": "2"}}, [])
+    keep(member, now - timedelta(seconds=1), {"versions": {}}, [FULL])
+    assert (rows.get().problem, rows.get().facts["versions"]) == ("", {"torch": "2"})
+    keep(member, now + timedelta(seconds=1), {}, [FULL])
+    assert rows.get().problem == "disk: it is full. Free some."
 
 
 def test_too_few_gpus_are_a_problem(world: World) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
-
-from django.utils import timezone
 
 from training.spec.lint import Problem
 from training.spec.plan import training_argv
@@ -67,9 +66,16 @@ def problems(member: Member, facts: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def keep(node_id: int, facts: Answer, found: Sequence[Problem]) -> None:
-    """Write down what a check said; facts of before stay where there are none now."""
-    changes: dict[str, Any] = {"checked_at": timezone.now(), "problem": "\n".join(str(p) for p in found)}
+def keep(member: Member, asked_at: datetime, facts: Answer, found: Sequence[Problem]) -> None:
+    """Write down what a check said; facts of before stay where there are none now.
+
+    A slow answer says nothing of a node that is reached otherwise by now, or has another interpreter, and nothing where
+    one that was asked later has come.
+    """
+    way, slot = member.endpoint, member.slot
+    changes: dict[str, Any] = {"checked_at": asked_at, "problem": "\n".join(str(p) for p in found)}
     if "versions" in facts:
         changes["facts"] = facts
-    Node.objects.filter(pk=node_id).update(**changes)
+    same = Node.objects.filter(pk=member.node_id, address=way.address, port=way.port, user=way.user)
+    same = same.filter(host_key=way.host_key, python=slot.python, scratch=slot.scratch)
+    same.exclude(checked_at__gt=asked_at).update(**changes)

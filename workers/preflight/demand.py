@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import OperationalError
@@ -91,6 +91,7 @@ class Look:
     put: Put
     held: Mapping[str, str]
     seconds: float
+    asked_at: datetime = field(default_factory=timezone.now)
     token: str = field(default_factory=lambda: secrets.token_hex(8))
     hosts: dict[int, Host] = field(default_factory=dict)
     facts: dict[str, Answer] = field(default_factory=dict)
@@ -129,13 +130,13 @@ class Look:
             await self._lost(member, error, rest | failed)
             return
         await self.put(member.node_id, self._told(member, facts))
-        await sync_to_async(keep)(member.node_id, facts, problems(member, facts))
+        await sync_to_async(keep)(member, self.asked_at, facts, problems(member, facts))
         if "versions" in facts:
             self.hosts[member.rank], self.facts[member.name] = host, facts
 
     async def _lost(self, member: Member, error: SshError, findings: Findings) -> None:
         await self.put(member.node_id, findings)
-        await sync_to_async(keep)(member.node_id, {}, [error.problem])
+        await sync_to_async(keep)(member, self.asked_at, {}, [error.problem])
 
     def _question(self, member: Member) -> Question:
         peers = [other.slot.address for other in self.members if other is not member]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from training.spec.faults import Reason
 from training.spec.forecast import Course
@@ -51,13 +52,13 @@ async def before(attempt: Attempt, members: list[Member], hosts: steps.Hosts, as
 
     What was found is a row for the page, also where the launch is refused; where a node is lost nothing is written.
     """
-    token = secrets.token_hex(8)
+    token, asked_at = secrets.token_hex(8), timezone.now()
     facts, ticks = await _answers(members, hosts, asked, token)
     found: dict[str, Findings] = {name: clock.findings(tick) for name, tick in ticks.items()}
     told = {m.name: _of_node(members, m, facts[m.name], asked) for m in members}
     for member in members:
         own = problems(member, facts[member.name])
-        await sync_to_async(keep)(member.node_id, facts[member.name], own)
+        await sync_to_async(keep)(member, asked_at, facts[member.name], own)
         found[member.name] |= told[member.name]
     texts = [f"node {name}: {finding.sentence}" for name, said in told.items() for finding in _bad(said)]
     network = await _network(members, hosts, facts, token)

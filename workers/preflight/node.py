@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from django.utils import timezone
+
 from training.spec.folder import JobFolder
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Endpoint, Host, SshError
@@ -25,15 +27,15 @@ def check_node(node_id: int) -> None:
     node = Node.objects.select_related("identity").filter(pk=node_id).first()
     if node is None:
         return
+    member, asked_at = member_of(node), timezone.now()
     if not node.python:
-        keep(node.pk, {}, [UNMADE])
+        keep(member, asked_at, {}, [UNMADE])
         return
-    member = member_of(node)
     facts = group.on_each([member], put_and_ask)[0]
     if isinstance(facts, SshError):
-        keep(node.pk, {}, [facts.problem])
+        keep(member, asked_at, {}, [facts.problem])
     else:
-        keep(node.pk, facts, problems(member, facts))
+        keep(member, asked_at, facts, problems(member, facts))
 
 
 async def put_and_ask(member: Member, host: Host) -> Answer:

@@ -10,6 +10,8 @@ from training.spec.provision import Found
 from webapp.fleet.models import Node
 from webapp.fleet.ssh import Host, SshError
 
+from ..preflight import asked
+from ..preflight.node import member_of
 from . import remote
 
 # Each candidate says of itself what it is, "$1" besides; one that can't is left out. `-I`: no module of anybody's.
@@ -53,7 +55,8 @@ def find_pythons(node_id: int) -> None:
     node = Node.objects.select_related("identity").filter(pk=node_id).first()
     if node is None:
         return
+    asked_at = timezone.now()
     try:
         keep(node_id, remote.ask(node, "", lambda member, host: pythons(host)))
     except SshError as error:
-        Node.objects.filter(pk=node_id).update(problem=str(error.problem), checked_at=timezone.now())
+        asked.keep(member_of(node), asked_at, {}, [error.problem])
