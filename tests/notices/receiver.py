@@ -42,13 +42,23 @@ class Receiver:
 
 @dataclass
 class MailServer:
-    """Speaks as much SMTP (RFC 5321) as Django's client asks for. `refuse`: the answer to RCPT."""
+    """Speaks as much SMTP (RFC 5321) as Django's client asks for. `refuse`: the answer to RCPT.
+
+    `together`: so many have to have come before it says a word to any.
+    """
 
     port: int = 0
     refuse: str = ""
+    together: int = 1
     letters: list[str] = field(default_factory=list)
+    _come: int = 0
+    _enough: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._come += 1
+        if self._come >= self.together:
+            self._enough.set()
+        await self._enough.wait()
         writer.write(b"220 here\r\n")
         while line := (await reader.readline()).decode().strip():
             word = line.split()[0].upper()

@@ -220,3 +220,26 @@ def test_a_mail_server_that_refuses_or_is_away(world: Any, mail: MailServer, set
         sending.send_due(now)
         row.refresh_from_db()
         assert row.problem.startswith(problem)
+
+
+def test_a_letter_that_can_not_be_made_holds_nothing_up(
+    world: Any, mail: MailServer, receiver: Receiver, settings: Any
+) -> None:
+    settings.DEFAULT_FROM_EMAIL = "shardboard@"
+    letter = telling.test(to_mail(world.user))
+    to_hook(world.user, receiver.url())
+    hook = telling.test(Subscription.objects.get(way="webhook"))
+    sending.send_due()
+    for row in (letter, hook):
+        row.refresh_from_db()
+    assert (hook.sent_at is not None, letter.tries, letter.sent_at) == (True, 1, None)
+    assert "SHARDBOARD_EMAIL_FROM" in letter.problem
+
+
+def test_many_letters_go_at_once(world: Any, mail: MailServer, settings: Any) -> None:
+    """A mail server that takes its time keeps none waiting for a thread: more at once than Python's own pool has."""
+    mail.together, settings.EMAIL_TIMEOUT = 33, 60
+    for _ in range(mail.together):
+        telling.test(to_mail(world.user))
+    sending.send_due()
+    assert (len(mail.letters), Sending.objects.waiting().count()) == (33, 0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import smtplib
+import ssl
 from typing import Any
 
 from django.conf import settings
-from django.core.mail import BadHeaderError, EmailMessage
+from django.core.mail import EmailMessage
 
 from .webhook import NotSent
 
@@ -24,9 +24,12 @@ def send(address: str, body: dict[str, Any], site: str) -> None:
         raise NotSent(f"the mail server answered {error.smtp_code}") from None
     except smtplib.SMTPRecipientsRefused:
         raise NotSent("the mail server does not take mail to this address") from None
-    except (smtplib.SMTPException, OSError, BadHeaderError) as error:
-        number = getattr(error, "errno", None)
-        raise NotSent(f"no mail server: {os.strerror(number) if number else type(error).__name__}") from None
+    except ssl.SSLError as error:
+        raise NotSent(f"no TLS with the mail server: {error.reason or type(error).__name__}") from None
+    except (smtplib.SMTPException, OSError) as error:
+        raise NotSent(f"no mail server: {getattr(error, 'strerror', None) or type(error).__name__}") from None
+    except ValueError:  # an address that is none, a password that is not ASCII
+        raise NotSent("no letter is sent so: see its address, SHARDBOARD_EMAIL_FROM and _URL") from None
 
 
 def subject(body: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -50,7 +51,8 @@ def _claim(row: Sending, now: datetime) -> bool:
 
 
 async def _all(rows: Sequence[Sending]) -> list[str]:
-    """Return why each did not arrive, empty where it did; they don't wait for each other."""
+    """Return why each did not arrive, empty where it did; they don't wait for each other, nor for a thread."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(AT_ONCE))
     return await asyncio.gather(*(_one(row) for row in rows))
 
 
