@@ -16,12 +16,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from tests.webapp.rows import World
 from training.spec.faults import Reason
 from webapp.notices import telling
 from webapp.notices.kinds import ENDED, Kind
 from webapp.notices.models import Sending, Subscription
 from webapp.notices.subscribing import subscribe
 from webapp.runs.states import RunState
+from workers.end import finish
 from workers.notices import sending, webhook
 from workers.notices.webhook import NotSent, Post
 
@@ -70,6 +72,20 @@ def test_it_works(watched: Watched, receiver: Receiver) -> None:
     assert (path, headers["x-shardboard-signature"]) == ("/hook?token=planted", f"sha256={mac}")
     assert headers["x-shardboard-message"] == str(told[0]["id"])
     assert Sending.objects.waiting().count() == 0
+
+
+def test_a_failure_that_restarts_by_itself_is_told_as_that(world: World, receiver: Receiver) -> None:
+    run = world.running(limits={"restarts": 1}).run
+    to_hook(world.user, receiver.url())
+    for _ in range(2):
+        run.refresh_from_db()
+        assert run.attempt is not None
+        finish.fail(run, run.attempt, Reason.RANK_FAILED, "node beta: boom")
+    sending.send_due()
+    said = {told["event"]: told["text"] for told in (json.loads(body) for _, _, body in receiver.got)}
+    assert set(said) == {"restarts", "failed"}
+    assert "node beta: boom. It goes on by itself: restarted 1 of 1 afresh" in said["restarts"]
+    assert "by itself" not in said["failed"]
 
 
 def test_only_what_was_asked_for_by_whom(watched: Watched, receiver: Receiver) -> None:

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from webapp import dispatch
 from webapp.runs.models import Run, Transition
+from webapp.runs.states import RunState
 
 from .kinds import ENDED
 from .models import Notice, Sending, Subscription
@@ -29,7 +30,20 @@ def of_end(move: Transition) -> None:
     run = Run.objects.get(pk=move.run_id)
     text = f"The run {move.new} at step {run.step} of {run.total_steps}"
     text += f": {run.reason_text}." if run.reason_text and move.new != "succeeded" else "."
-    _tell(run, ENDED, f"end:{move.pk}", {"event": move.new, "label": move.new, "text": text.replace("..", ".")})
+    _tell(run, ENDED, _end_key(move), {"event": move.new, "label": move.new, "text": text.replace("..", ".")})
+
+
+def of_restart(move: Transition) -> None:
+    """Say in what tells of the failure that the run goes on by itself; in the transaction of the failure itself."""
+    failed = Transition.objects.filter(run=move.run_id, new=RunState.FAILED).latest("pk")
+    for row in Sending.objects.waiting().filter(key=_end_key(failed), tries=0):
+        text = f"{row.body['text']} It goes on by itself: {move.cause}."
+        row.body |= {"event": "restarts", "label": "failed, restarts by itself", "text": text}
+        row.save(update_fields=["body"])
+
+
+def _end_key(move: Transition) -> str:
+    return f"end:{move.pk}"
 
 
 def test(subscription: Subscription) -> Sending:
