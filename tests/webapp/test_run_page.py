@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -41,6 +42,7 @@ def test_each_part_is_the_same_on_the_page_and_alone(page: Client, world: World)
     feed.started()
     feed.metrics(2.0)
     feed.checkpoint(1)
+    feed.run.transitions.update(at=timezone.now() - timedelta(hours=36))  # "just now" is soon "5 s ago"
     whole = page.get(f"/runs/{feed.run.pk}/").content.decode()
 
     def without_token(html: str) -> str:
