@@ -18,8 +18,11 @@ class Server(asyncssh.SSHServer):
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self.host.connections.append(conn)
+        self.connection = conn
 
     def begin_auth(self, username: str) -> bool:
+        if self.host.lets_nobody_in:
+            self.connection.abort()
         return True
 
     def public_key_auth_supported(self) -> bool:
@@ -30,13 +33,17 @@ class Server(asyncssh.SSHServer):
 
 
 class Sshd:
-    """`cut()` drops every connection; `stop()` and `start()` take the port away and back."""
+    """`cut()` drops every connection; `stop()` and `start()` take the port away and back.
+
+    `lets_nobody_in`: ends connections where somebody logs in.
+    """
 
     def __init__(self, accepted: str, address: str = "127.0.0.1", sftp: Any = True):
         self.accepted, self.address, self.port, self.sftp = accepted, address, 0, sftp
         self.key = asyncssh.generate_private_key("ssh-ed25519")
         self.connections: list[asyncssh.SSHServerConnection] = []
         self.commands: list[str] = []
+        self.lets_nobody_in = False
         self._children: set[asyncio.subprocess.Process] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

@@ -237,6 +237,41 @@ async def test_a_closed_port_is_unreachable(sshd: Sshd) -> None:
             pass
 
 
+async def test_a_login_that_is_cut_off_names_user_and_key(sshd: Sshd) -> None:
+    sshd.lets_nobody_in = True
+    with pytest.raises(Unreachable) as caught:
+        async with connect(endpoint(sshd)):
+            pass
+    problem = caught.value.problem
+    assert problem.field == "user"
+    assert f"ended while user me logged in with the key {fingerprint(IDENTITY.public)} (" in problem.reason
+    assert "identity" in problem.fix
+
+
+@pytest.mark.parametrize("first", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+async def test_a_port_that_is_no_sshd_is_told_as_that(sshd: Sshd, first: bytes) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(first)
+        writer.close()
+
+    other = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = other.sockets[0].getsockname()[1]
+    with pytest.raises(Unreachable) as caught:
+        async with connect(replace(endpoint(sshd), port=port)):
+            pass
+    other.close()
+    assert f"an answer at 127.0.0.1 port {port}, but no SSH connection comes of it (" in caught.value.why
+    assert "sshd" in caught.value.fix
+
+
+async def test_a_closed_port_shows_no_host_key(sshd: Sshd) -> None:
+    port = sshd.port
+    sshd.stop()
+    with pytest.raises(Unreachable) as caught:
+        await host_key("127.0.0.1", port)
+    assert caught.value.why == "it shows no host key (Connection refused)"
+
+
 async def test_it_works_over_ipv6() -> None:
     server = Sshd(IDENTITY.public, "::1")
     try:

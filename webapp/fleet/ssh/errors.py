@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import Self
 
@@ -9,6 +10,12 @@ from training.spec.faults import Reason
 from training.spec.lint import Problem
 
 SIGNALS = 128  # a shell's status of a command that signal N ended is this and N
+
+
+def said(error: Exception) -> str:
+    """Return what a failed connection says, without the number of its kind."""
+    number = getattr(error, "errno", None) or 0
+    return os.strerror(number) if number > 0 else getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 class SshError(RuntimeError):
@@ -52,6 +59,19 @@ class AgentFailed(Unreachable):
     """The SSH agent that holds the identity's key is away, or does not hold it now."""
 
     field = "identity"
+
+
+class LoginCutOff(Unreachable):
+    """The host ended the connection, or said nothing, where it should have let us in or refused the key."""
+
+    field = "user"
+
+    def __init__(self, node: str, user: str, key: str, why: str):
+        super().__init__(
+            node,
+            f"the connection ended while user {user} logged in with the key {key} ({why})",
+            "Check that it is the right user, and the identity whose key that user has. The host's sshd log says why.",
+        )
 
 
 class JumpCircle(SshError):

@@ -8,7 +8,7 @@ import asyncssh
 
 from training.spec.lint import Problem, Refused
 
-from .errors import Unreachable
+from .errors import Unreachable, said
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ async def shown_key(address: str, port: int, like: str = "", tunnel: asyncssh.SS
             server_host_key_algs=[name.decode() for name in algorithms] or (),
         )  # fmt: skip
     except (OSError, asyncssh.Error) as error:
-        raise Unreachable(f"{address} port {port}", str(error) or type(error).__name__) from error
+        raise Unreachable(f"{address} port {port}", f"it shows no host key ({said(error)})") from error
     if key is None:
         raise Unreachable(f"{address} port {port}", "it shows no host key")
     return key.export_public_key().decode().strip()

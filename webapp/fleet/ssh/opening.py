@@ -13,7 +13,7 @@ import asyncssh
 
 from .agent import key_of_agent
 from .endpoint import Endpoint
-from .errors import AuthenticationFailed, HostKeyChanged, HostKeyNotPinned, Unreachable
+from .errors import AuthenticationFailed, HostKeyChanged, HostKeyNotPinned, LoginCutOff, Unreachable, said
 from .keys import fingerprint, shown_key
 
 CONNECT_SECONDS = 10
@@ -24,11 +24,20 @@ CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 
 
 class Client(asyncssh.SSHClient):
-    """Remembers the key that was refused, and says when the connection has gone."""
+    """Remembers the key that was refused and how far it came, and says when the connection has gone."""
 
     def __init__(self) -> None:
         self.shown = ""
         self.gone = asyncio.Event()
+        self.connection: asyncssh.SSHClientConnection | None = None  # from the host's first answer on
+
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        self.connection = conn
+
+    @property
+    def is_logging_in(self) -> bool:
+        """The host has proven to have the pinned key: what is left is whether it lets us in."""
+        return bool(self.connection and self.connection.get_extra_info("send_cipher"))
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         self.shown = key.get_fingerprint()
@@ -43,7 +52,7 @@ async def open_connection(
 ) -> tuple[asyncssh.SSHClientConnection, asyncio.Event]:
     """Return a new connection, and the event that it has gone. `gate`: the one to its jump host.
 
-    Raises HostKeyNotPinned, HostKeyChanged, AuthenticationFailed, AgentFailed, Unreachable.
+    Raises HostKeyNotPinned, HostKeyChanged, AuthenticationFailed, AgentFailed, LoginCutOff, Unreachable.
     """
     if not endpoint.host_key:
         raise HostKeyNotPinned(endpoint.name)
@@ -58,9 +67,10 @@ async def open_connection(
     except asyncssh.ChannelOpenError as error:
         raise _not_let_through(endpoint, error) from error
     except (OSError, asyncssh.Error) as error:
+        if client.is_logging_in:
+            raise LoginCutOff(endpoint.name, endpoint.user, _fingerprint(endpoint), said(error)) from error
         await _refuse_another_type(endpoint, error, gate)
-        why = str(error) or f"no answer within {CONNECT_SECONDS} s"
-        raise Unreachable(endpoint.name, f"no connection to {endpoint.where}{_through(endpoint)} ({why})") from error
+        raise _no_connection(endpoint, error, answered=client.connection is not None) from error
 
 
 @asynccontextmanager
@@ -80,6 +90,20 @@ def _fingerprint(endpoint: Endpoint) -> str:
 
 def _through(endpoint: Endpoint) -> str:
     return f" through {endpoint.jump.name}" if endpoint.jump else ""
+
+
+def _no_connection(endpoint: Endpoint, error: Exception, *, answered: bool) -> Unreachable:
+    where = f"{endpoint.where}{_through(endpoint)}"
+    if isinstance(error, TimeoutError):
+        return Unreachable(endpoint.name, f"no connection to {where} (no answer within {CONNECT_SECONDS} s)")
+    if not answered:
+        return Unreachable(endpoint.name, f"no connection to {where} ({said(error)})")
+    return Unreachable(
+        endpoint.name,
+        f"there is an answer at {where}, but no SSH connection comes of it ({said(error)})",
+        "Check that the port is that of its sshd. One that is asked too often sends away too (MaxStartups, fail2ban): "
+        "its log says why.",
+    )
 
 
 def _not_let_through(endpoint: Endpoint, error: asyncssh.ChannelOpenError) -> Unreachable:
