@@ -26,12 +26,11 @@ from ..evidence import hang
 from ..evidence.hang import Hanging
 from ..journal import Journal
 from ..processes import environment
+from ..spec import patience
 from ..spec.events import Kind
 from ..spec.folder import JobFolder
 from .pulse import Pulse
 
-# Parts without a sign of progress on the way take so many times the limit; a step has one at each of its parts.
-PATIENCE = {"loading": 6.0, "save": 6.0, "closing": 6.0}
 UNBOUNDED = ("loading",)  # one rank may rightly work alone for hours: see ranks.LOADING_HOURS
 # Where a main thread stands that waits for other ranks, in one of its innermost frames.
 COLLECTIVES = ("/torch/distributed/", "/training/ranks.py")
@@ -106,7 +105,7 @@ class HangWatch:
             hang.untell(self.folder, self.rank)
 
     def _limit(self, part: str) -> float:
-        return self.seconds * PATIENCE.get(part, 1.0)
+        return self.seconds * patience.times(part)
 
     def _arm(self, part: str, idle: float) -> None:
         """Set the timer that writes without Python, for a little later than we would ourselves."""
@@ -126,7 +125,7 @@ class HangWatch:
 
     def _hanging(self, part: str, idle: float) -> Hanging:
         now, frame = time.time(), sys._current_frames().get(self._main or 0)
-        borne = 0.0 if part in UNBOUNDED else self.end_seconds * PATIENCE.get(part, 1.0)
+        borne = 0.0 if part in UNBOUNDED else self.end_seconds * patience.times(part)
         ends = now + borne if borne else 0.0
         return Hanging(self.rank, part, self.pulse.step, now - idle, ends, _waits(frame), _place(frame))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from training.spec import patience
 from webapp.notices import tails
 from webapp.notices.rules import hosts, lines
 from webapp.notices.rules.memory import Memory
@@ -12,7 +13,7 @@ from webapp.notices.tails import Tail
 from webapp.runs.models import Attempt, Run
 from webapp.runs.shelf import room
 
-SAVING, IN_A_SAVE = "saving", 6
+SAVING = "saving"  # the phase in which a rank is in the part "save"
 FORECAST_EVERY = 300.0  # seconds: the disk's forecast asks a dozen rows, and changes slowly
 
 
@@ -40,7 +41,7 @@ def _progress(run: Run, attempt: Attempt, memory: Memory, now: float) -> Verdict
     hang_seconds = run.parsed_recipe().limits.hang_seconds
     found = within(hang_seconds)
     saves = found.level == Level.BAD and tails.phase(attempt) == SAVING
-    return within(IN_A_SAVE * hang_seconds) if saves else found
+    return within(patience.times("save") * hang_seconds) if saves else found
 
 
 def foretold(run: Run, now: float) -> list[Verdict]:
