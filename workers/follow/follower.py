@@ -33,6 +33,7 @@ class Follower:
         self._keeper = Keeper(self.write)
         self._links: dict[int, Link] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -58,9 +59,15 @@ class Follower:
             return
         for node in self._links.keys() - set(wanted.values()):
             self._links.pop(node)
-            self._tasks.pop(node).cancel()
+            self._leave(self._tasks.pop(node))
         for node in set(wanted.values()):
             self._follow(node, wanted.keys(), [stream for stream in fresh if stream.node_id == node])
+
+    def _leave(self, task: asyncio.Task[None]) -> None:
+        """End a link that nobody wants any more; who ends all waits for it too."""
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        task.cancel()
 
     def _follow(self, node: int, wanted: Any, fresh: list[Stream]) -> None:
         task = self._tasks.get(node)
@@ -85,7 +92,7 @@ class Follower:
             await asyncio.sleep(BEAT_SECONDS)
 
     async def _end(self, beside: list[asyncio.Task[None]]) -> None:
-        tasks = [*beside, *self._tasks.values()]
+        tasks = [*beside, *self._tasks.values(), *self._ending]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
