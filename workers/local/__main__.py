@@ -56,7 +56,7 @@ def register(place: Place, stack: Stack) -> None:
     import django
 
     django.setup()
-    say("bringing the database up to date")
+    say("bringing the database up to date: some 10 seconds the first time")
     prepare.tables()
     from .register import register_all
 

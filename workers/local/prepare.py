@@ -27,7 +27,7 @@ def samples(place: Place) -> None:
 def _build(folder: Path, command: tuple[str, str], what: str) -> None:
     if folder.is_dir():
         return
-    say(f"building {what}")
+    say(f"building {what}: once, in half a minute on a machine with nothing else to do")
     done = subprocess.run([sys.executable, "-m", "training", *command, str(folder)], cwd=PROJECT, check=False)
     if done.returncode:
         raise CannotStart(f"`python -m training {' '.join(command)} {folder}` failed; its reason stands above.")

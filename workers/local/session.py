@@ -39,7 +39,7 @@ class Session:
         return 0
 
     async def _come_up(self, keeper: Keeper) -> None:
-        say("starting")
+        say(f"starting {', '.join(child.name for child in [*self.stack.base, *self.stack.service])}: some 15 seconds")
         keeper.start(self.stack.base)
         await asyncio.gather(*(wait_for_port(port) for port in self.stack.ports.values()))
         keeper.start(self.stack.service)
@@ -60,6 +60,8 @@ class Session:
 
         run, launched = await asyncio.to_thread(first_run)
         say(f"{'first' if launched else 'newest'} run: {self.stack.address}{run.get_absolute_url()}")
+        if launched:
+            say("its first step comes in a minute or two: the ranks load torch and the model")
 
     async def _end(self, keeper: Keeper) -> None:
         """First what could start new work, then training, then what that stands on."""
