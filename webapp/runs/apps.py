@@ -11,11 +11,12 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         import webapp.checks  # noqa: F401  registers itself
 
-        from . import exported, serieskeys
+        from . import exported, hints, serieskeys
 
         exported.register()
 
-        def moved(**_: Any) -> None:
+        def moved(using: str, **_: Any) -> None:
             serieskeys.forget()  # ids may be given anew
+            hints.write(using)
 
         post_migrate.connect(moved, sender=self, weak=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from .models import Run, Sketch
+from .models import Sketch
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Curve:
     last: float | str | None = None
 
 
-def loss_curves(runs: Sequence[Run]) -> dict[int, Curve]:
+def loss_curves(runs: Collection[int]) -> dict[int, Curve]:
     """Return the loss curve of each run that has one, by run: its newest attempt's, behind what that went on from."""
     return {row.run_id: _curve(row) for row in Sketch.objects.filter(run__in=runs)}
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -78,7 +78,7 @@ def _conditions(wanted: Wanted) -> list[Q]:
     if wanted.dataset:
         found.append(Q(dataset__in=_keys(Version.objects.filter(dataset__name=wanted.dataset))))
     if wanted.tag:
-        found.append(Q(pk__in=Tag.objects.filter(name=wanted.tag).values("run")))
+        found.append(Q(Exists(Tag.objects.filter(name=wanted.tag, run=OuterRef("pk")))))
     if wanted.q:
         found.append(_text(wanted.q))
     return found
@@ -95,15 +95,15 @@ def _keys(rows: QuerySet[Any]) -> list[int]:
 
 
 def in_order(rows: QuerySet[Run], sort: str) -> QuerySet[Any]:
-    """Return `rows` sorted by a column of COLUMNS, falling with a `-` before it; else those that need someone first."""
-    name = sort.removeprefix("-")
+    """Return `rows` sorted by a column of COLUMNS, falling with a `-` before it; else by `rank`, which all get."""
+    found, name = ranked(rows), sort.removeprefix("-")
     if name not in COLUMNS:
-        return ranked(rows).order_by("rank", "-pk")
+        return found.order_by("rank", "-pk")
     column = Lower("name") if name == "name" else F(COLUMNS[name])
     order = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
     if name == "loss":
-        return rows.annotate(kind=_kind()).order_by("kind", order, "-pk")
-    return rows.order_by(order, "-pk")
+        return found.order_by(_kind(), order, "-pk")
+    return found.order_by(order, "-pk")
 
 
 def _kind() -> Case:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from django import template
+from django.template.loader import render_to_string
 
 from webapp.runs.models import Run
 
@@ -27,8 +28,8 @@ def open_notices(rows: Iterable[Row]) -> dict[int, list[Notice]]:
     return open_of(row.run for row in rows)
 
 
-@register.inclusion_tag("notices/marks.html")
-def notice_marks(noticed: dict[int, list[Notice]], run: Run) -> dict[str, Any]:
-    """Show a mark with a word for each kind that is open, once."""
+@register.simple_tag
+def notice_marks(noticed: dict[int, list[Notice]], run: Run) -> str:
+    """Show a mark with a word for each kind that is open, once. Most rows have none, and render nothing."""
     kinds = {notice.kind: notice for notice in noticed.get(run.pk, [])}
-    return {"notices": list(kinds.values()), "run": run}
+    return render_to_string("notices/marks.html", {"notices": list(kinds.values()), "run": run}) if kinds else ""
