@@ -17,6 +17,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = {"http": 80, "https": 443}
 MOST = 2000
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: the last four bytes are an IPv4 address
+# All of IPv6 that is given to anybody (RFC 4291, 2.4). Python takes for global what lies outside and is reserved: NAT64
+# of one network's own (64:ff9b:1::/48, RFC 8215), site-local addresses (fec0::/10), IPv4 in the last bytes (::/96).
+GIVEN = ipaddress.ip_network("2000::/3")
 ALLOW = "The operator can allow private addresses with SHARDBOARD_WEBHOOK_PRIVATE=1."
 
 
@@ -76,9 +79,13 @@ def refusal(address: Address, *, private: bool) -> str:
     inner = _inner(address)
     if inner.is_link_local or inner.is_multicast or inner.is_unspecified:
         return "no server's"  # 169.254.169.254, where clouds keep their machines' keys, is one of these
-    if not inner.is_global and not private:
+    if not private and not _is_public(inner):
         return "not public"
     return ""
+
+
+def _is_public(address: Address) -> bool:
+    return address.is_global and (isinstance(address, ipaddress.IPv4Address) or address in GIVEN)
 
 
 def _inner(address: Address) -> Address:
