@@ -69,7 +69,7 @@ def test_a_chart_comes_as_csv_with_all_attempts(page: Client, world: World) -> N
     page.post(f"/runs/{feed.run.pk}/resume", {"checkpoint": saved.pk})
     feed.run.refresh_from_db()
     world.started(feed.run).metrics(1.25, after=1)
-    answer = page.get(f"/runs/{feed.run.pk}/series.csv?name=loss")
+    answer = page.get(f"/runs/{feed.run.pk}/series.csv?name=loss&name=nothing%00")
     lines = b"".join(answer).decode().splitlines()  # type: ignore[call-overload]
     first = ["loss,1,step,1.0,1.5", "loss,1,step,2.0,NaN", "loss,1,step,3.0,Infinity"]
     assert lines == ["series,attempt,axis,x,value", *first, "loss,2,step,2.0,1.25"]
