@@ -74,6 +74,7 @@ def test_a_chart_comes_as_csv_with_all_attempts(page: Client, world: World) -> N
     first = ["loss,1,step,1.0,1.5", "loss,1,step,2.0,NaN", "loss,1,step,3.0,Infinity"]
     assert lines == ["series,attempt,axis,x,value", *first, "loss,2,step,2.0,1.25"]
     assert answer["Content-Disposition"] == f'attachment; filename="rd-run-{feed.run.pk}.csv"'
+    assert answer["X-Accel-Buffering"] == "no"
 
 
 def test_progress_tells_tokens_and_cost_where_a_node_has_a_price(page: Client, world: World) -> None:

@@ -79,4 +79,5 @@ async def csv(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
     answer = StreamingHttpResponse(pieces(run, request.GET.getlist("name")), content_type="text/csv; charset=utf-8")
     name = f"{slugify(run.name)[:60] or 'run'}-{run.pk}.csv"
     answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    answer["X-Accel-Buffering"] = "no"  # nginx would gather it on its disk first
     return answer
