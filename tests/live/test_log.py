@@ -51,6 +51,7 @@ def test_pages_backwards_and_forwards_are_the_whole(
         texts, reached = asked(page, feed, before=reached)
         back = texts + back
     assert back == whole
+    assert asked(page, feed, before=0) == ([], None)
     texts, reached = asked(page, feed, after=0)
     on = texts
     while reached:

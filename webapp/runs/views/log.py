@@ -35,7 +35,8 @@ def page(request: HttpRequest, run_id: int) -> JsonResponse:
     if (after := numbers.get("after")) is not None:
         found = logs.newer(run, after, wanted)
     else:
-        found = logs.older(run.pk, numbers.get("before") or run.journal + 1, wanted)
+        before = numbers.get("before")
+        found = logs.older(run.pk, run.journal + 1 if before is None else before, wanted)
     return JsonResponse({
         "entries": [logs.log_entry(row, row.attempt.number) for row in found.rows],
         "reached": found.reached,
