@@ -13,7 +13,7 @@ form.smooth.value = address.get("smooth") || "0";
 form.log.checked = address.get("log") === "1";
 
 const overlay = new Overlay(document.getElementById("chart"), config.runs);
-let curves = {}; // run -> [[x, value]...], null where it has no such x
+let read = null; // what was read last: {metric, x, curves: run -> [[x, value]...], null where it has no such x}
 let asked = 0; // a picture that was asked for before another one is not drawn after it
 
 const view = () => ({ metric: form.metric.value, x: form.x.value, smooth: Number(form.smooth.value), log: form.log.checked });
@@ -35,13 +35,13 @@ function keep({ metric, x, smooth, log }) {
 const asking = () => new URLSearchParams([["name", form.metric.value], ["x", form.x.value], ...config.runs.map((run) => ["run", run.id])]);
 
 async function load() {
-  const now = ++asked, { metric } = view();
+  const now = ++asked, { metric, x } = view();
   if (!metric) { note.textContent = "None of these runs has told a metric yet."; return; }
   try {
     const answer = await fetch(`${config.series}?${asking()}`);
     if (!answer.ok) throw new Error(`${answer.status}`);
-    const found = (await answer.json()).curves;
-    if (now === asked) { curves = found; draw(); }
+    const { curves } = await answer.json();
+    if (now === asked) { read = { metric, x, curves }; draw(); }
   } catch {
     if (now !== asked) return;
     note.textContent = "The service does not answer. It is asked again.";
@@ -49,16 +49,18 @@ async function load() {
   }
 }
 
+/** Draw what was read last, whatever is being asked for. */
 function draw() {
-  const shown = view();
-  document.getElementById("smooth-figure").textContent = shown.smooth;
+  document.getElementById("smooth-figure").textContent = view().smooth;
+  if (!read) return;
+  const { curves, metric, x } = read, shown = { ...view(), metric, x };
   overlay.draw(curves, shown, (xs, ys) => (shown.smooth ? smoothed(xs, ys, shown.smooth) : null));
-  note.textContent = left(shown);
+  note.textContent = left(read);
   told.compared = { ...shown, runs: Object.keys(curves).length, at: performance.timeOrigin + performance.now() };
 }
 
 /** Say which runs have no curve here, and why. */
-function left({ x }) {
+function left({ x, curves }) {
   const of = (found) => config.runs.filter((run) => found(curves[run.id])).map((run) => `#${run.id}`).join(", ");
   const none = of((pairs) => pairs && !pairs.length), unplaced = of((pairs) => pairs === null);
   return [none && `${none}: no point of this metric.`, unplaced && `${unplaced}: ${x} of its steps is not known.`].filter(Boolean).join(" ");
