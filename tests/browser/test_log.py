@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from .site import Site
 
@@ -62,6 +62,26 @@ def test_a_long_log_is_read_back_and_its_end_followed(site: Site, page: Page) ->
     site.do("log", run=run, texts=["another", "line 77 again"])
     expect(log).to_contain_text("line 77 again")
     assert "another" not in lines(page)
+
+
+def test_a_search_that_was_not_answered_is_asked_again(site: Site, page: Page) -> None:
+    run = site.do("running", name="a search")
+    site.do("log", run=run, texts=texts(0, 30))
+    log = opened(page, site, run)
+    refused: list[Route] = []
+
+    def refuse_once(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route)
+            route.abort()
+
+    page.route("**/log.json*", refuse_once)
+    page.get_by_label("Only lines with this text").fill("line 2")
+    site.do("log", run=run, texts=["another", "line 2 again"])
+    expect(log.locator(".log-row")).to_have_count(12)
+    assert lines(page) == ["line 2", *texts(20, 30), "line 2 again"]
 
 
 def test_a_page_that_nobody_saw_for_long_reads_itself_anew(site: Site, page: Page) -> None:

@@ -6,6 +6,7 @@ const NEAR = 300; // px from an end at which the lines beyond are asked for
 const FEW = 40; // lines that are wanted at least where a search goes through a long log
 const TYPED = 300; // ms after the last key until a search begins
 const PATIENCE = 15000; // ms that an answer is waited for
+const AGAIN = 2000; // ms until the end of the log is read again where it could not be
 const UP = ["ArrowUp", "PageUp", "Home"];
 const SAY_EVERY = 15000; // ms between two sentences to a screen reader
 
@@ -20,6 +21,7 @@ export class Log {
     this.newer = null; // null: the page holds the log's end
     this.waiting = 0; // lines that came unseen; NaN: some, not counted
     this.late = null; // what comes while lines are on their way
+    this.stale = false; // the lines are not those that are wanted: no others may stand beside them
     this.asked = 0; // a new search makes the answers to an old one void
     this.unsaid = 0;
     this.framed = false;
@@ -37,7 +39,7 @@ export class Log {
     at("log").addEventListener("wheel", ({ deltaY }) => { if (deltaY < 0) this.leaveEnd(); }, { passive: true });
     at("log").addEventListener("keydown", ({ key }) => { if (UP.includes(key)) this.leaveEnd(); });
     new ResizeObserver(() => this.toBottom()).observe(at("log"));
-    at("log-note").addEventListener("click", (event) => { if (event.target.closest("button")) this.goOlder(); });
+    at("log-note").addEventListener("click", (event) => { if (event.target.closest("button")) this.goOn(); });
     at("log-node").addEventListener("change", () => this.search());
     at("log-text").addEventListener("input", () => { clearTimeout(this.typing); this.typing = setTimeout(() => this.search(), TYPED); });
     setInterval(() => this.say(), SAY_EVERY);
@@ -51,7 +53,7 @@ export class Log {
     this.late?.push(...found);
     this.unsaid += found.length;
     if (this.newer === null && !this.following && this.rows.isFull(found.length)) this.newer = this.rows.last;
-    if (this.newer === null) this.append(found);
+    if (this.newer === null && !this.stale) this.append(found);
     if (!this.following) this.waiting += found.length;
     this.tellWaiting();
   }
@@ -136,15 +138,16 @@ export class Log {
     this.busy = null;
     this.late = null;
     this.note(failed);
+    if (this.stale) setTimeout(() => { if (this.stale && !this.busy) this.readEnd(); }, AGAIN);
   }
 
   readEnd() {
-    let empty = true;
+    this.stale = true;
     return this.begin("Reading…", "before", null, (entries, reached) => {
-      if (empty) { this.rows.clear(); this.newer = null; this.waiting = 0; }
+      const begins = this.stale;
+      if (begins) { this.rows.clear(); this.newer = null; this.waiting = 0; this.stale = false; }
       this.rows.prepend(entries);
-      if (empty) this.rows.append(this.late.splice(0));
-      empty = false;
+      if (begins) this.rows.append(this.late.splice(0));
       this.older = reached;
       this.tellWaiting();
       this.toBottom();
@@ -152,8 +155,10 @@ export class Log {
     });
   }
 
+  goOn() { if (this.stale) this.readEnd(); else this.goOlder(); }
+
   goOlder() {
-    if (this.busy || this.older === null) return;
+    if (this.busy || this.stale || this.older === null) return;
     this.begin("Reading…", "before", this.older, (entries, reached) => {
       this.rows.prepend(entries);
       this.older = reached;
@@ -163,7 +168,7 @@ export class Log {
   }
 
   goNewer() {
-    if (this.busy) return;
+    if (this.busy || this.stale) return;
     this.begin("", "after", this.newer, (entries, reached) => {
       this.rows.append(entries);
       if (reached === null) this.rows.append(this.late.splice(0));
