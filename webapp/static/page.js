@@ -41,10 +41,16 @@ function fill(button) {
   for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
 }
 
+// Browsers give no clipboard to a page that came over plain HTTP: there the text is selected, to be copied by hand.
 async function copy(button) {
-  const text = document.getElementById(button.dataset.copy)?.textContent || "";
-  await navigator.clipboard.writeText(text);
-  button.textContent = "Copied";
+  const from = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(from.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(from);
+    button.textContent = "Selected: copy it";
+  }
 }
 
 // A question that depends on what is chosen comes from the server into its <dialog>, which then opens.
