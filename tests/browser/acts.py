@@ -99,11 +99,12 @@ class Rows:
         feeds = [self.world.running(f"of a crowd of {writers}") for _ in range(writers)]
         done = threading.Event()
         with ThreadPoolExecutor(writers + 1) as pool:
-            pool.submit(_read_until, done)
+            reader = pool.submit(_read_until, done)
             try:
                 list(pool.map(lambda feed: _write(feed, points), feeds))
             finally:
                 done.set()
+        reader.result()  # it did read all the time
         stored = {feed.run.pk: replayed(feed.run.pk, 0, writers * points) for feed in feeds}
         return [(run, sum(row.kind == "metrics" for row in rows)) for run, rows in stored.items()]
 

@@ -149,11 +149,6 @@ def test_eight_writers_and_a_long_reader_lose_nothing(site: Site, page: Page) ->
     assert len(points(page)) == 100
 
 
-def test_more_runs_than_can_be_compared_are_refused_with_a_way_out(site: Site, page: Page) -> None:
-    page.goto(f"{site.url}/runs/compare?{'&'.join(f'run={number}' for number in range(1, 51))}")
-    expect(page.locator("main")).to_contain_text("at most 20")
-
-
 def test_a_long_list_and_a_long_series_are_thinned_for_a_page(site: Site, page: Page, run: int) -> None:
     site.do("many", count=5000)
     page.goto(f"{site.url}/runs/")
