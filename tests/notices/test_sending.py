@@ -57,7 +57,7 @@ def test_it_works(watched: Watched, receiver: Receiver) -> None:
     watched.feed.metrics(*[2.0] * 130, after=last + 1)
     watched.look()
     watched.look()
-    watched.feed.end(RunState.FAILED, reason=Reason.NON_FINITE, text="the loss was NaN")
+    watched.feed.end(RunState.FAILED, reason=Reason.NON_FINITE, text="the loss was NaN, see ../rows.jsonl.")
     for _ in range(2):
         sending.send_due()
     told = [json.loads(body) for _, _, body in receiver.got]
@@ -66,7 +66,7 @@ def test_it_works(watched: Watched, receiver: Receiver) -> None:
         (event, kind, run, f"https://train.example.org/runs/{run}/")
         for event, kind in (("begins", "non_finite"), ("is over", "non_finite"), ("failed", "ended"))
     ]
-    assert told[2]["text"] == "The run failed at step 171 of 1000: the loss was NaN."
+    assert told[2]["text"] == "The run failed at step 171 of 1000: the loss was NaN, see ../rows.jsonl."
     path, headers, body = receiver.got[0]
     mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     assert (path, headers["x-shardboard-signature"]) == ("/hook?token=planted", f"sha256={mac}")

@@ -29,8 +29,9 @@ def of_end(move: Transition) -> None:
     """Tell that a run ended, in the transaction that moves it."""
     run = Run.objects.get(pk=move.run_id)
     text = f"The run {move.new} at step {run.step} of {run.total_steps}"
-    text += f": {run.reason_text}." if run.reason_text and move.new != "succeeded" else "."
-    _tell(run, ENDED, _end_key(move), {"event": move.new, "label": move.new, "text": text.replace("..", ".")})
+    if run.reason_text and move.new != "succeeded":
+        text += f": {run.reason_text.rstrip('.')}"
+    _tell(run, ENDED, _end_key(move), {"event": move.new, "label": move.new, "text": f"{text}."})
 
 
 def of_restart(move: Transition) -> None:
