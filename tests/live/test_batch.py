@@ -21,7 +21,7 @@ def test_it_works(world: World) -> None:
     assert found["points"] == {"loss": [[1.0, 2.5], [2.0, "NaN"]]}
     assert found["log"] == [{"number": before + 3, "attempt": 1, "node": 1, "text": "hello"}]
     assert (found["cursor"], found["more"], found["step"]) == (before + 3, False, 2)
-    assert "header" in found["changed"]
+    assert found["changed"] == ["progress"]
     json.dumps(found, allow_nan=False)
 
 

@@ -17,22 +17,22 @@ from .actions.end import KIND as STOP_KIND
 from .actions.end import TOLD
 from .actions.queue import KIND as QUEUE_KIND
 from .logs import is_log, log_entry
-from .models import Event
 from .readings import Reading, readings
 from .shelf import acts
-from .tail import place, tail
+from .tail import Row, place, tail
 
 LIMIT = 500  # events of a batch
 MOST_POINTS = 10_000  # of a batch: a sample of a node with eight GPUs is some 80
 FAR = 2000  # events behind the newest from which on a page reads itself anew: that is less than all of them
 
-# Parts of the page (templates/runs/parts/) that a kind of event changes; `charts` stands for all their points.
+# Parts of the page (templates/runs/parts/) that a kind of event changes; `charts` stands for all their points, and
+# `progress` for what the header tells of steps, which each page would otherwise ask for once a second.
 CHANGES: dict[str, tuple[str, ...]] = {
     Kind.PHASE: ("header",),
     Kind.STARTED: ("header", "facts", "charts"),
     Kind.RESUMED: ("facts",),
     Kind.DATA: ("facts",),
-    Kind.METRICS: ("header",),
+    Kind.METRICS: ("progress",),
     Kind.WARNING: ("header",),
     Kind.SAMPLE: ("memory",),
     Kind.CHECKPOINT: ("checkpoints", "actions"),
@@ -92,12 +92,12 @@ def _points(drawn: Iterable[Iterable[Reading]]) -> dict[str, list[list[Any]]]:
     return points
 
 
-def _step(rows: Iterable[Event], newest: int | None) -> int | None:
+def _step(rows: Iterable[Row], newest: int | None) -> int | None:
     steps = (row.step for row in rows if row.kind == Kind.METRICS and row.attempt_id == newest)
     return max((step for step in steps if step is not None), default=None)
 
 
-def _changed(rows: Iterable[Event], newest: int | None) -> list[str]:
+def _changed(rows: Iterable[Row], newest: int | None) -> list[str]:
     parts: dict[str, None] = {}
     for row in rows:
         if kind := sources.kind_of(row.source):

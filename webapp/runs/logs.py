@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from .models import Event, Placement, Run
+from .tail import Row
 
 PAGE = 200  # pieces, mostly a line each
 SPAN = 200_000  # numbers that are looked through for one page: text is in no index, and a page has to answer soon
@@ -86,11 +87,11 @@ def _page(rows: QuerySet[Event], wanted: Wanted) -> tuple[list[Event], int | Non
     return found, looked[limit - 1].number if len(looked) > limit else None
 
 
-def is_log(row: Event) -> bool:
+def is_log(row: Event | Row) -> bool:
     return row.source.startswith("log@")
 
 
-def log_entry(row: Event, attempt: int) -> dict[str, Any]:
+def log_entry(row: Event | Row, attempt: int) -> dict[str, Any]:
     """Return one piece of log, of the attempt of that number, as a page shows it."""
     return {
         "number": row.number,
@@ -100,7 +101,7 @@ def log_entry(row: Event, attempt: int) -> dict[str, Any]:
     }
 
 
-def _rank(row: Event) -> int:
+def _rank(row: Event | Row) -> int:
     return int(row.source.partition("@")[2])
 
 

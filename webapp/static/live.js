@@ -6,7 +6,8 @@ import { age } from "./page.js";
 import { figure } from "./series.js";
 
 const config = JSON.parse(document.getElementById("live").textContent);
-const EVERY = { header: 1000, memory: 2000, answers: 2000 }; // ms between two refreshes of a part; others: 300
+const EVERY = { progress: 5000, header: 1000, memory: 2000, answers: 2000 }; // ms between two refreshes for one reason; others: 300
+const PARTS = { progress: "header" }; // what a reason refreshes, where that is not the part of its name
 
 // ---- charts: the whole picture once, then batch by batch
 
@@ -48,7 +49,7 @@ function showFigures() {
 const log = new Log(config.log);
 
 const last = new Map(); // part -> when it was asked for
-const planned = new Map();
+const planned = new Map(); // part -> when it is to be asked for, and the timer
 const unseen = new Set(); // parts that changed while nobody saw the page
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
@@ -56,10 +57,12 @@ document.addEventListener("visibilitychange", () => {
   unseen.clear();
 });
 
-function refresh(name) {
-  if (planned.has(name)) return;
-  const wait = Math.max(0, (last.get(name) || 0) + (EVERY[name] || 300) - performance.now());
-  planned.set(name, setTimeout(() => { planned.delete(name); ask(name); }, wait));
+function refresh(reason) {
+  const name = PARTS[reason] ?? reason, plan = planned.get(name);
+  const due = Math.max(performance.now(), (last.get(name) || 0) + (EVERY[reason] || 300));
+  if (plan && plan.due <= due) return;
+  clearTimeout(plan?.timer);
+  planned.set(name, { due, timer: setTimeout(() => { planned.delete(name); ask(name); }, due - performance.now()) });
 }
 
 function ask(name) {
