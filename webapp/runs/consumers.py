@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 from collections import deque
 from collections.abc import Coroutine, Sequence
-from importlib import import_module
 from time import monotonic
 from typing import Any
 
-from channels.auth import get_user
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
-from django.conf import settings
 from django.utils import timezone
 from redis.exceptions import RedisError
 
@@ -130,15 +128,16 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
         await self.close(code)
 
     async def _session(self) -> int:
-        """Ask the session's row again, now and then: a logout, its end or a new password ends the socket too.
+        """Ask for the session again, now and then: a logout, its end or a new password ends the socket too.
 
-        Beside the batches, which would come late by what that takes.
+        Beside the batches, which would come late by what that takes; and not for all pages at once, though all come
+        again together where the site has been started anew.
         """
-        while self.scope["user"].is_authenticated:
-            await asyncio.sleep(BELIEVED_SECONDS)
-            session = import_module(settings.SESSION_ENGINE).SessionStore(self.scope["session"].session_key)
-            self.scope["user"] = await get_user({"session": session})
-        return NOT_LOGGED_IN
+        key = self.scope["session"].session_key
+        while True:
+            await asyncio.sleep(BELIEVED_SECONDS * random.uniform(0.5, 1.0))  # noqa: S311  no secret
+            if not await BATCHES.is_logged_in(key):
+                return NOT_LOGGED_IN
 
     async def _follow(self, after: int) -> int:
         """Send batches past `after` for ever; the first answer comes at once, whatever there is."""

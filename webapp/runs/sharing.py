@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar
 
+from django.conf import settings
+from django.contrib.auth import get_user
 from django.db import InterfaceError, OperationalError, connection
+from django.http import HttpRequest
 
 from .live import batch
 
+T = TypeVar("T")
 GATHER = 0.002  # seconds: pages that one nudge has woken come to ask within this
 
 
@@ -53,6 +59,10 @@ class Batches:
         reading = loop.run_in_executor(self._thread, _read_all, list(asked))
         reading.add_done_callback(lambda read: _answer(asked, read.result()))
 
+    async def is_logged_in(self, session_key: str) -> bool:
+        """Tell whether the session is still somebody's."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, _kept, _is_somebody, session_key)
+
     def close(self) -> None:
         """Close the thread's connection; the next read opens another."""
         self._thread.submit(lambda: connection.close()).result()  # looked up there: each thread has its own
@@ -78,12 +88,23 @@ def _read_all(asked: list[Key]) -> list[Ready | Exception]:
 
 
 def _read(run_id: int, cursor: int) -> Ready:
-    try:
-        found = batch(run_id, cursor)
-    except (OperationalError, InterfaceError):  # the database has been started anew since the last read
-        connection.close()
-        found = batch(run_id, cursor)
+    found = _kept(batch, run_id, cursor)
     return Ready(written(found), found["cursor"], found["more"])
+
+
+def _is_somebody(session_key: str) -> bool:
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    return bool(get_user(request).is_authenticated)
+
+
+def _kept(ask: Callable[..., T], *args: Any) -> T:
+    """Ask by the connection that is kept, or by a new one where the database has been started anew meanwhile."""
+    try:
+        return ask(*args)
+    except (OperationalError, InterfaceError):
+        connection.close()
+        return ask(*args)
 
 
 def written(content: Any) -> str:
