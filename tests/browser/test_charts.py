@@ -29,6 +29,11 @@ addEventListener("mousemove", () => { window.moves += 1; });
 const replace = history.replaceState.bind(history);
 history.replaceState = (...all) => { window.changes += 1; replace(...all); };"""
 
+WATCHED = """const { observe, disconnect } = ResizeObserver.prototype;
+window.watched = new Map();
+ResizeObserver.prototype.observe = function (what) { window.watched.set(this, what); observe.call(this, what); };
+ResizeObserver.prototype.disconnect = function () { window.watched.delete(this); disconnect.call(this); };"""
+
 
 @pytest.fixture(scope="module")
 def run(site: Site) -> int:
@@ -97,6 +102,7 @@ def test_a_long_drag_changes_the_address_seldom_and_in_the_end(site: Site, page:
 
 
 def test_all_step_charts_follow_the_settings(site: Site, page: Page, run: int) -> None:
+    page.add_init_script(WATCHED)
     opened(site, page, run)
     form = page.get_by_test_id("chart-settings")
     form.get_by_label("over").select_option("tokens")
@@ -111,6 +117,7 @@ def test_all_step_charts_follow_the_settings(site: Site, page: Page, run: int) -
     )
     page.wait_for_function("() => location.search === '?x=time&log=1&smoothing=0.8'")
     page.get_by_test_id("chart-grad_norm").scroll_into_view_if_needed()
+    page.wait_for_function("() => window.watched.size && [...window.watched.values()].every(e => e.isConnected)")
     other = "document.querySelector('[data-chart=grad_norm]').chart.plot"
     page.wait_for_function(f"() => {other}?.data[0][0] > 1e9 && {other}.scales.y.distr === 3")
 

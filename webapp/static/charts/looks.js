@@ -17,9 +17,19 @@ export const colour = (nth) => nth < PALETTE.length ? css(PALETTE[nth]) : `hsl($
 
 export const dash = (nth) => DASHES[nth % DASHES.length];
 
+/** Distances between ticks of an axis of steps: there is no tick at step 2.5. */
+export const WHOLE_STEPS = [...Array(9).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
+
+/** What all axes have alike. */
+export const axisLooks = () => ({ stroke: css("--sb-axis"), grid: { stroke: css("--sb-grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" });
+
 /** A legend of many curves scrolls, and has to be reached by keyboard for that. */
 export function reachable(plot) {
   const legend = plot.root.querySelector(".u-legend");
-  new ResizeObserver(() => { if (legend.scrollHeight > legend.clientHeight) legend.tabIndex = 0; }).observe(legend);
+  const sizes = new ResizeObserver(() => {
+    if (legend.scrollHeight > legend.clientHeight) legend.tabIndex = 0;
+    if (!legend.isConnected) sizes.disconnect(); // its plot was drawn anew
+  });
+  sizes.observe(legend);
   return plot;
 }
