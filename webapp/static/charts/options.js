@@ -1,11 +1,10 @@
 // What uPlot is told of a chart: its lines, scales, axes and how it is handled.
 import { PLANNED, looks } from "./kinds.js";
-import { css } from "./looks.js";
+import { WHOLE_STEPS, axisLooks, css } from "./looks.js";
 import { drawMarks, nameMark } from "./marks.js";
 import { bind, gestures } from "./zoom.js";
 import { placed } from "./words.js";
 
-const WHOLE = [...Array(9).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power)); // no tick at step 2.5
 const BORDERS = ["solid", "dashed"]; // of a line's mark in the legend
 const NEAR = 24; // CSS pixels from the pointer to a point whose value is told
 const FAINT = 0.28; // of a line that is smoothed
@@ -35,10 +34,10 @@ function upright(chart) {
 }
 
 function axes(chart, over) {
-  const common = { stroke: css("--sb-axis"), grid: { stroke: css("--sb-grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+  const common = axisLooks();
   const print = (_, ticks) => ticks.map(placed(over, ticks.at(-1) - ticks[0]));
   const upright = (_, ticks) => ticks.map((y) => (y == null ? null : chart.kind.format(y)));
-  const across = { ...common, size: 30, ...(over === "step" ? { incrs: WHOLE } : { values: print, space: over === "time" ? 70 : 55 }) };
+  const across = { ...common, size: 30, ...(over === "step" ? { incrs: WHOLE_STEPS } : { values: print, space: over === "time" ? 70 : 55 }) };
   return [across, { ...common, size: 62, values: upright }];
 }
 

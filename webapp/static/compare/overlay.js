@@ -1,9 +1,8 @@
 // Curves of several runs over each other on one chart; smoothed, the raw line stays faintly beneath.
-import { colour, css, dash, reachable } from "../charts/looks.js";
+import { WHOLE_STEPS, axisLooks, colour, dash, reachable } from "../charts/looks.js";
 import { Curve, figure } from "../series.js";
 
 const TABLE_ROWS = 300;
-const WHOLE = [...Array(8).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power)); // no tick at step 2.5
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, ...[1, 2, 3, 6, 12, 24, 48, 120, 240, 720].map((hours) => hours * 3600)];
 const ROOM = 1.1; // above and below on a log scale
 const UNITS = [[3600, "h"], [60, "min"], [1, "s"]];
@@ -22,7 +21,7 @@ function counted(count) {
 }
 
 const PLACED = { step: (x) => String(Math.round(x)), time: lasted, tokens: counted };
-const INCREMENTS = { step: WHOLE, time: CLOCK };
+const INCREMENTS = { step: WHOLE_STEPS, time: CLOCK };
 const AXIS = { step: "step", time: "since the start", tokens: "tokens" };
 
 export class Overlay {
@@ -69,7 +68,7 @@ export class Overlay {
   }
 
   options(over) {
-    const axis = { stroke: css("--sb-axis"), grid: { stroke: css("--sb-grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+    const axis = axisLooks();
     const place = PLACED[this.view.x];
     const value = (_, y) => (y == null ? "–" : figure(y));
     const series = this.held.flatMap(({ run, nth }, i) => {
