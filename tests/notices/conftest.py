@@ -1,8 +1,9 @@
-"""A run that is running on two nodes, and the watch on it with a clock that the test turns."""
+"""A run that is running on two nodes, the watch on it with a clock that the test turns, and who is told."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,6 +15,8 @@ from tests.webapp.conftest import page, quiet
 from tests.webapp.rows import START, Feed, World, make_world
 from webapp.notices.models import Notice
 from workers.notices import watching
+
+from .receiver import Receiver, serving
 
 __all__ = ["page", "quiet"]  # fixtures
 
@@ -59,3 +62,11 @@ def watched(world: World) -> Watched:
 def moment(seconds: float) -> datetime:
     """Return when a node wrote its line with this number."""
     return datetime.fromtimestamp(START + seconds, UTC)
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    settings.WEBHOOK_PRIVATE = True
+    found = Receiver()
+    with serving(found):
+        yield found
