@@ -1,8 +1,8 @@
 // The points of one curve, sorted by x; a later point with the same x replaces the earlier.
 // A value that is not finite arrives as its name ("NaN", "Infinity", "-Infinity") and is kept as null with a mark.
 
-export const MOST = 6000; // points that a curve holds; beyond, it is thinned as webapp/runs/thinning.py does
-const PER_BUCKET = 8; // of the thinned curve: of each bucket the first, least, greatest and last point stay
+export const MOST = 4500; // points that a curve holds; beyond, it is thinned as webapp/runs/thinning.py does
+const PER_BUCKET = 6; // of the thinned curve, of which the first, least, greatest and last point stay, and one that is not finite
 
 export class Curve {
   /** `whole`: it holds all of its series, and not only what came since the page was opened. */
