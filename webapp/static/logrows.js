@@ -1,6 +1,7 @@
 // The lines that a page holds of a log, by their numbers; added at either end, taken away at the other.
 
 const MOST = 1000; // lines
+const SPARE = 100; // beyond that before some go at the top: whenever one does, all that follow are styled anew
 
 export class LogRows {
   constructor(box, names) {
@@ -63,7 +64,7 @@ export class LogRows {
 
   /** Take away what is too much at the top, what is seen staying where it is if `still`; tell whether any was. */
   trimTop(still = false) {
-    if (this.count <= MOST) return false;
+    if (this.count <= MOST + SPARE) return false;
     const height = still ? this.box.scrollHeight : 0;
     for (const row of this.rows.slice(0, this.count - MOST)) row.remove();
     if (still) this.box.scrollTop -= height - this.box.scrollHeight;

@@ -1,8 +1,9 @@
 """A page left open on a run of 100,000 steps: python -m tests.bench.live.left_open [--steps 100000]
 
-The steps come by lines, 500 at a time, faster than any training. Memory of the tab is its live JavaScript objects after
-a collection, and what its processes hold, at each tenth of the way; it has to be as much at the end as at the first.
-Then a line a second, and the processor time of the tab's processes.
+The steps come by lines, 500 at a time, faster than any training, each with a line of log, and for five of them a sample
+of each of two nodes. Memory of the tab is its live JavaScript objects after a collection, and what its processes hold,
+at each tenth of the way; it has to be as much at the end as at the first. Then a step, a line of log and a sample of
+each node a second, and the processor time of the tab's processes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .resting import spent, started
 from .told import tell
 
 GROWTH, SHARE = 20.0, 10.0  # percent; of a core
-BATCH, PARTS = 500, 10
+BATCH, SAMPLES, PARTS = 500, 100, 10
 
 
 def main(argv: list[str]) -> int:
@@ -59,8 +60,16 @@ def write(site: Site, page: Page, run: int, steps: int) -> int:
     """Write so many steps, waiting for each batch to be drawn; return the last."""
     last = 0
     for _ in range(0, steps, BATCH):
-        last = site.do("steps", run=run, count=BATCH)
+        last = told_of(site, run, BATCH, SAMPLES)
         page.wait_for_function("last => window.shardboard?.drawn?.loss >= last", arg=last)
+    return last
+
+
+def told_of(site: Site, run: int, steps: int, samples: int) -> int:
+    """Write so many steps, a line of log each, and samples of each node; return the last step."""
+    last: int = site.do("steps", run=run, count=steps)
+    site.do("log", run=run, texts=[f"step {last - i} of a run that prints a line each" for i in reversed(range(steps))])
+    site.do("samples", run=run, count=samples)
     return last
 
 
@@ -84,8 +93,8 @@ def live_objects(session: CDPSession) -> float:
 
 
 def second(site: Site, run: int, tab: list[psutil.Process]) -> float:
-    """Write one line; return the percent of a core that the tab took in the second after it."""
-    site.do("steps", run=run, count=1)
+    """Write what a second brings; return the percent of a core that the tab took in the second after it."""
+    told_of(site, run, 1, 1)
     begun, before = time.monotonic(), spent(tab)
     time.sleep(1.0)
     return 100 * (spent(tab) - before) / (time.monotonic() - begun)
@@ -97,7 +106,7 @@ def told(held: list[tuple[float, float]], shares: list[float], steps: int) -> bo
     names = ("live objects of the tab, growth", "memory of the tab's processes, growth")
     flat = [tell(name, column, {"most": GROWTH}, what, unit="%") for name, column in zip(names, grown, strict=True)]
     light = tell(
-        "processor of the tab at a line a second", shares, {"mean": SHARE}, f"{len(shares)} s", unit="% of a core"
+        "processor of the tab at a step a second", shares, {"mean": SHARE}, f"{len(shares)} s", unit="% of a core"
     )
     return all(flat) and light
 

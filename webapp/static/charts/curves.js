@@ -2,7 +2,7 @@
 import { Curve, MOST } from "../series.js";
 
 const OF_HOSTS = /^node\d+\//;
-const SHARED = 100000; // points that all curves of hosts hold together, however many GPUs there are
+const SHARED = 60000; // points that all curves of hosts hold together, however many GPUs there are
 const FEWEST = 500;
 
 export class Curves {
