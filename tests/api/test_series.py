@@ -170,6 +170,20 @@ def test_a_window_s_lines_reach_its_edges(long_series: tuple[Run, Column], low: 
     assert found.steps == list(range(first, last + 1))
 
 
+def test_a_line_reaches_into_the_attempt_that_was_resumed(world: World) -> None:
+    run = world.run()
+    first = actions.launch(run, "ada")
+    held = Series.objects.create(attempt=first, name="loss", axis="step")
+    levels.add({held.pk: Column.of((step, 1.0) for step in range(1, 7))})
+    ended(run)
+    newer = Series.objects.create(attempt=resumed(run, first, 4), name="loss", axis="step")
+    levels.add({newer.pk: Column.of((step, 2.0) for step in range(5, 9))})
+    for low, high, steps in ((5, 6, [4, 5, 6, 7]), (3, 4, [2, 3, 4, 5]), (1, 8, [1, 2, 3, 4, 5, 6, 7, 8])):
+        found = series.read(run, "loss", 1500, low, high)
+        assert found is not None
+        assert found.steps == steps
+
+
 def test_a_window_between_two_chunks_of_a_level_shows_what_is_below(world: World) -> None:
     run = world.run()
     held = Series.objects.create(attempt=actions.launch(run, "ada"), name="loss", axis="step")

@@ -6,11 +6,15 @@ import math
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from training.spec.faults import Reason
-from webapp.runs import charts
+from webapp.runs import charts, levels
+from webapp.runs.models import Event, Series
+from webapp.runs.packing import Column
 from webapp.runs.states import RunState
 
 from .rows import World
@@ -35,6 +39,24 @@ def test_a_window_of_a_series_comes_with_the_points_just_outside(page: Client, w
     for wrong in ("from=x", "to=nan", "from=3&to=2", "points=9"):
         answer = page.get(f"{address}&{wrong}")
         assert (answer.status_code, wrong[: wrong.index("=")] in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("window", ["", "from=1&to=60", "from=20.5&to=30.5", "from=-9&to=99"])
+def test_many_series_take_as_many_questions_as_one(page: Client, world: World, window: str) -> None:
+    feed = world.running()
+    names = [f"metric{i}" for i in range(12)]
+    feed.write("train@0", *(("metrics", step, dict.fromkeys(names, step / 2)) for step in range(1, 61)))
+    held = Series.objects.filter(attempt=feed.run.attempt, name__in=names)
+    levels.add({row.pk: Column.of((step, step / 2) for step in range(1, 50)) for row in held})
+    Event.objects.filter(step__lt=50).delete()
+    asked = []
+    for some in (names[:1], names):
+        with CaptureQueriesContext(connection) as queries:
+            found = page.get(f"/runs/{feed.run.pk}/series.json?{window}&name={'&name='.join(some)}").json()["series"]
+        assert found.keys() == set(some)
+        assert {len(series["points"]) for series in found.values()} == {12 if "." in window else 60}
+        asked.append(len(queries))
+    assert asked[0] == asked[1] <= 12
 
 
 def test_curves_of_many_hosts_share_their_points(page: Client, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from training.spec.schedule import learning_rates
 
 from . import series
-from .models import Attempt, Run, Series
+from .models import Run, Series
 from .readings import AT
 from .windows import Wanted, Window
 
@@ -30,13 +30,11 @@ def picture(run: Run, window: Window, names: Collection[str] = ()) -> dict[str, 
     """Return {"cursor", "series": {name: {"axis", "points": [[x, value]...], "tail": [[x, value]...]}}}.
 
     `names`: of which series; none: all that a run page draws. A value that is not finite is its name. The cursor is
-    read first, so every point past it is in a later batch; a point may be in both.
+    what `run`, read just before, has it to be, so every point past it is in a later batch; a point may be in both.
     """
-    run.refresh_from_db(fields=["journal"])
-    rows = _rows(run, (lambda row: row.name in names) if names else _drawn)
-    lineage, newest = series.lineage(run), run.attempt
-    curves = [curve for found in rows.values() for curve in _curves(found, lineage, newest)]
-    pairs = [_pairs(reading) for reading in _read(curves, window)]
+    rows, lineage = _rows(run, names), series.lineage(run)
+    curves = [curve for found in rows.values() for curve in _curves(found, lineage)]
+    pairs = [list(zip(reading.steps, reading.values, strict=True)) for reading in _read(curves, window)]
     found = {
         name: {"axis": rows[name][0].axis, "points": points, "tail": tail}
         for name, points, tail in zip(rows, pairs[::2], pairs[1::2], strict=True)
@@ -55,11 +53,11 @@ def _read(curves: Sequence[series.Curve], window: Window) -> list[series.Reading
     return [next(found[curve.axis]) for curve in curves]
 
 
-def _rows(run: Run, wanted: Callable[[Series], bool]) -> Rows:
+def _rows(run: Run, names: Collection[str]) -> Rows:
     found: Rows = {}
-    for row in Series.objects.filter(attempt__run=run).order_by("name", "attempt__number"):
-        if wanted(row):
-            found.setdefault(row.name, []).append(row)
+    rows = Series.objects.filter(attempt__run=run).order_by("name", "attempt__number")
+    for row in rows.filter(name__in=names) if names else filter(_drawn, rows):
+        found.setdefault(row.name, []).append(row)
     return found
 
 
@@ -67,22 +65,16 @@ def _drawn(row: Series) -> bool:
     return row.name != AT if row.axis == "step" else bool(MEMORY.fullmatch(row.name))
 
 
-def _curves(
-    rows: list[Series], lineage: list[series.Span], newest: Attempt | None
-) -> tuple[series.Curve, series.Curve]:
+def _curves(rows: list[Series], lineage: list[series.Span]) -> tuple[series.Curve, series.Curve]:
     """Return the curve of a series, and its tail."""
     name, axis = rows[0].name, rows[0].axis
     if axis == "time":
-        own = [Wanted.of(row) for row in rows[-1:] if newest is not None and row.attempt_id == newest.pk]
+        own = [Wanted.of(row) for row in rows[-1:] if row.attempt_id == lineage[0].attempt]
         return series.Curve(name, axis, own), series.Curve(name, axis, [])
     ends = {span.attempt: span.upto for span in lineage}
     beyond = [Wanted.of(row, ends.get(row.attempt_id, -math.inf)) for row in rows]
     tail = [part for part in beyond if part.after < math.inf]
     return series.merged(rows, lineage), series.Curve(name, axis, tail)
-
-
-def _pairs(reading: series.Reading) -> list[list[Any]]:
-    return [list(pair) for pair in zip(reading.steps, reading.values, strict=True)]
 
 
 def _planned(run: Run) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -98,12 +98,17 @@ def _add(attempt: int, columns: Columns) -> None:
     levels.add({ids[attempt, name]: column for (name, _), column in columns.items()})
 
 
-def columns_of(lines: Iterable[readings.Told]) -> Columns:
-    """Return the points of each series, by name and axis, in these lines: by rising x, of one x the later line's."""
+def columns_of(lines: Iterable[readings.Told], names: Container[str] | None = None) -> Columns:
+    """Return the points of each series, by name and axis, in these lines: by rising x, of one x the later line's.
+
+    `names`: of which series; None: of all.
+    """
     found: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for line in lines:
         axis, x, numbers = readings.figures(line)
         for name, value in numbers:
+            if names is not None and name[:100] not in names:
+                continue
             xs, values = found[name[:100], axis]
             xs.append(x)
             values.append(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from training.spec.events import Kind, strict
 
@@ -15,13 +15,20 @@ from .thinning import EMPTY, cut, inside, joined
 from .windows import Wanted, Window
 
 Point = tuple[float, float]
+DRAWN = ("run_id", "attempt_id", "kind", "source", "at", "step", "data")  # of a line, for its figures
 ALL = 1 << 62  # points
+MOST_STEPS = 1 << 31  # that a row can say
 
 
 class Tails:
-    """The lines that are events yet, read once for each writer in an attempt, however many series are asked for."""
+    """The lines that are events yet, read once for each writer in an attempt, however many series are asked for.
 
-    def __init__(self) -> None:
+    `names`: of which series; None: of all. Of lines over steps only those up to step `upto`: to look into lines is
+    much of what a window takes, and most windows end before them.
+    """
+
+    def __init__(self, names: Container[str] | None = None, upto: float = math.inf) -> None:
+        self.names, self.upto = names, upto
         self._read: dict[tuple[int, str], dict[tuple[str, str], Column]] = {}
 
     def of(self, wanted: Wanted) -> Column:
@@ -38,7 +45,9 @@ class Tails:
             else:  # with the run, whose index has the kind
                 run = Attempt.objects.filter(pk=attempt).values("run")[:1]
                 rows = rows.filter(run=run, kind__in=[Kind.METRICS, Kind.EVALUATION]).order_by("number")
-            found = self._read[attempt, source] = columns_of(rows.iterator())
+                if self.upto < MOST_STEPS:
+                    rows = rows.filter(step__lte=math.floor(max(-1, self.upto)))
+            found = self._read[attempt, source] = columns_of(rows.values_list(*DRAWN, named=True), self.names)
         return found
 
 
@@ -68,18 +77,6 @@ def passages(row: Series) -> Iterator[Column]:
     for upto in (*windows.rests(row), math.inf):
         yield columns([Wanted.of(row, after, upto)], Window(points=ALL), tails)[0]
         after = upto
-
-
-def with_ends(column: Column, parts: Iterable[Wanted], window: Window) -> Column:
-    """Return the column with the points just outside the window, where none are in it."""
-    ends = list[Point | None]()
-    if window.low > -math.inf and not (column.xs < window.low).any():
-        below = [part._replace(upto=min(part.upto, math.nextafter(window.low, -math.inf))) for part in parts]
-        ends.append(max(filter(None, map(last_of, below)), default=None))
-    if window.high < math.inf and not (column.xs > window.high).any():
-        above = [part._replace(after=max(part.after, window.high)) for part in parts]
-        ends.append(min(filter(None, map(first_of, above)), default=None))
-    return joined([Column.of(end for end in ends if end), column]) if any(ends) else column
 
 
 def last_of(wanted: Wanted, tails: Tails | None = None) -> Point | None:

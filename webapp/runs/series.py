@@ -8,7 +8,7 @@ time (memory, load) are facts of the hosts, whichever attempt was trained: all a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy as np
 from training.spec.events import strict
 
 from . import samples
-from .models import Run, Series
+from .edges import with_ends
+from .models import Attempt, Run, Series
 from .packing import Column
 from .readings import AT
 from .samples import Tails
@@ -24,6 +25,7 @@ from .thinning import joined
 from .windows import Wanted, Window
 
 Shown = float | str  # a value that is not finite is its name
+Origin = tuple[int | None, int | None]  # the attempt and the step that an attempt went on from
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,27 @@ class Span:
 
 def lineage(run: Run) -> list[Span]:
     """Return the spans of optimizer steps, newest attempt first."""
-    attempts = {a.pk: a for a in run.attempts.select_related("resume_from")}
+    return lineages([run.pk])[run.pk]
+
+
+def lineages(runs: Collection[int]) -> dict[int, list[Span]]:
+    """Return the spans of each run."""
+    origins: dict[int, dict[int, Origin]] = {run: {} for run in runs}
+    rows = Attempt.objects.filter(run__in=runs).order_by("-number")
+    for run, attempt, *origin in rows.values_list("run", "pk", "resume_from__attempt", "resume_from__step"):
+        origins[run][attempt] = (origin[0], origin[1])
+    return {run: _spans(found) for run, found in origins.items()}
+
+
+def _spans(origins: Mapping[int, Origin]) -> list[Span]:
+    """Return the spans of attempts, given the newest first."""
     found: list[Span] = []
-    attempt = max(attempts.values(), key=lambda a: a.number, default=None)
-    upto = math.inf
-    while attempt is not None:
-        start = attempt.resume_from
-        after = float(start.step) if start else -math.inf
-        found.append(Span(attempt.pk, after, upto))
-        attempt = attempts.get(start.attempt_id) if start else None
-        upto = min(upto, after)
+    attempt, upto = next(iter(origins), None), math.inf
+    while attempt is not None and attempt in origins:
+        before, step = origins[attempt]
+        after = -math.inf if step is None else float(step)
+        found.append(Span(attempt, after, upto))
+        attempt, upto = before, min(upto, after)
     return found
 
 
@@ -131,12 +144,14 @@ def merged(rows: Sequence[Series], spans: Iterable[Span]) -> Curve:
 
 def read_all(curves: Sequence[Curve], window: Window) -> list[Reading]:
     """Return the window of each curve, thinned; in a number of questions that grows with the attempts alone."""
-    columns = iter(samples.columns([part for curve in curves for part in curve.parts], window))
-    return [_reading(curve, joined([next(columns) for _ in curve.parts]), window) for curve in curves]
+    tails = Tails({curve.name for curve in curves}, window.high)
+    columns = iter(samples.columns([part for curve in curves for part in curve.parts], window, tails))
+    whole = [joined([next(columns) for _ in curve.parts]) for curve in curves]
+    drawn = with_ends(whole, [curve.parts for curve in curves], window, tails)
+    return [_reading(curve, window.drawn(column)) for curve, column in zip(curves, drawn, strict=True)]
 
 
-def _reading(curve: Curve, column: Column, window: Window) -> Reading:
-    found = window.drawn(samples.with_ends(column, curve.parts, window))
+def _reading(curve: Curve, found: Column) -> Reading:
     steps = (found.xs.astype(np.int64) if curve.axis == "step" else found.xs).tolist()
     return Reading(curve.name, curve.axis, steps, shown(found))
 

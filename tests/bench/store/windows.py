@@ -1,4 +1,4 @@
-"""A window of a series of 10,000,000 points, as a run page asks for it."""
+"""A window of a series of 10,000,000 points of a run that trains, as its page asks for it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,29 +14,31 @@ from django.conf import settings
 from django.db import transaction
 from django.test import Client
 
-from tests.webapp.rows import make_world
-from webapp.runs import actions, levels
-from webapp.runs.models import Run, Series
+from tests.webapp.rows import World, make_world
+from webapp.runs import levels
+from webapp.runs.each import insert_each
+from webapp.runs.folding import BLOCK
+from webapp.runs.models import Chunk, Run, Series
 from webapp.runs.packing import Column
 
 from .. import figures
+from .folded import folded
+from .ingest import METRICS
 
 POINTS = 10_000_000
 WINDOWS = 200
 PX = 1500
 GOAL_MS = 20.0
 GOAL_KB = 60.0
-FOLDED = 240  # points of a chunk as the fold makes it
-AT_ONCE = 200  # chunks of one transaction
+NEWEST = 2 * BLOCK - 1  # lines that are not folded yet
+AT_ONCE = 2000  # chunks of one transaction
 
 
 def measured(engine: str, folder: Path) -> int:
     world = make_world(folder)
-    run = world.draft()
-    row = Series.objects.create(attempt=actions.launch(run, "bench"), name="loss", axis="step")
     began = time.perf_counter()
-    _fill(row)
-    print(f"{POINTS:,} points folded into {engine} in {time.perf_counter() - began:.0f} s", flush=True)
+    run = filled(world)
+    print(f"{POINTS:,} points stored in {engine} in {time.perf_counter() - began:.0f} s", flush=True)
     settings.ALLOWED_HOSTS = ["testserver"]
     page = Client()
     page.force_login(world.user)
@@ -45,15 +48,24 @@ def measured(engine: str, folder: Path) -> int:
     return _told(engine, [ms for ms, _ in found], [kb for _, kb in found])
 
 
-def _fill(row: Series) -> None:
+def filled(world: World) -> Run:
+    """Return a run whose loss lies in chunks, but for the newest lines, which are events: as many as there can be."""
+    feed, chance = world.running("long"), random.Random(6)
+    steps = range(POINTS - NEWEST + 1, POINTS + 1)
+    feed.write("train@0", *(("metrics", step, {name: chance.random() for name in METRICS}) for step in steps))
+    _fill(Series.objects.get(attempt=feed.run.attempt, name="loss"), POINTS - NEWEST)
+    return feed.run
+
+
+def _fill(row: Series, count: int) -> None:
     chance = np.random.default_rng(6)
-    values = 2.0 + np.exp(-np.arange(POINTS) / 1e6) + chance.normal(0, 0.05, POINTS)
-    values[chance.integers(0, POINTS, 2000)] = math.nan
-    steps = np.arange(1, POINTS + 1, dtype=np.float64)
-    for first in range(0, POINTS, FOLDED * AT_ONCE):
+    values = 2.0 + np.exp(-np.arange(count) / 1e6) + chance.normal(0, 0.05, count)
+    values[chance.integers(0, count, 2000)] = math.nan
+    steps = np.arange(1, count + 1, dtype=np.float64)
+    chunks = folded(Column(steps, values), BLOCK)
+    while rows := [levels.row(row.pk, part, level, loose=loose) for level, loose, part in islice(chunks, AT_ONCE)]:
         with transaction.atomic():
-            for at in range(first, min(first + FOLDED * AT_ONCE, POINTS), FOLDED):
-                levels.add({row.pk: Column(steps[at : at + FOLDED], values[at : at + FOLDED])})
+            insert_each(Chunk, levels.COLUMNS, rows)
 
 
 def _windows(chance: random.Random, count: int) -> list[tuple[float, float]]:

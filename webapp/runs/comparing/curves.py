@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..models import Run, Series
 from ..readings import AT
-from ..series import Reading, lineage, merged, read_all
+from ..series import Reading, lineages, merged, read_all
 from ..windows import Window
 
 POINTS = 600  # of each run: more than a chart is wide for twenty of them
@@ -51,7 +51,7 @@ def _read(runs: Sequence[Run], names: Sequence[str]) -> dict[tuple[int, str], Re
     rows = Series.objects.filter(attempt__run__in=runs, name__in=names, axis="step").select_related("attempt")
     for row in rows.order_by("attempt"):
         held.setdefault((row.attempt.run_id, row.name), []).append(row)
-    spans = {run.pk: lineage(run) for run in runs}
+    spans = lineages([run.pk for run in runs])
     views = [merged(parts, spans[run]) for (run, _), parts in held.items()]
     return dict(zip(held, read_all(views, Window(-math.inf, math.inf, POINTS)), strict=True))
 

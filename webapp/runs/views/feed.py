@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, JsonResponse, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils.http import content_disposition_header
 from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
+from pydantic_core import to_json
 
 from webapp.keys import key_of
 
 from ..charts import MAX_POINTS, picture
 from ..live import batch
 from ..marks import marks as marks_of
+from ..models import Run
 from ..numbers import pieces
 from ..windows import Window
 from .find import get_run
@@ -33,14 +36,15 @@ def live(request: HttpRequest, run_id: int) -> JsonResponse:
 
 @never_cache
 @require_GET
-def series(request: HttpRequest, run_id: int) -> JsonResponse:
-    run = get_run(run_id)
+def series(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = get_object_or_404(Run.objects.only("journal"), pk=run_id)
     try:
         window = _window(request.GET)
     except ValueError as error:
         return JsonResponse({"error": str(error)}, status=400)
     names = [name for name in request.GET.getlist("name") if name]
-    return JsonResponse(picture(run, window, names))
+    # thousands of numbers: a fifth of the time that the json module takes, and no blanks between them
+    return HttpResponse(to_json(picture(run, window, names)), content_type="application/json")
 
 
 def _window(query: QueryDict) -> Window:
