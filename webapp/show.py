@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from itertools import groupby
 
 from django import template
 from django.conf import settings
@@ -189,6 +191,7 @@ def percent(part: float, whole: float) -> int:
 
 
 @register.filter
+@cache  # a list has one on every row
 def state_badge(state: str) -> SafeString:
     glyph, colour = STATES.get(state, ("·", "secondary"))
     return format_html(
@@ -207,18 +210,12 @@ def sparkline(values: list[float | None] | None) -> SafeString | str:
     if len(finite) < 2 or values is None:
         return ""
     low, span = min(finite), (max(finite) - min(finite)) or 1.0
-    width, height = 80.0, 20.0
-    path, pen_down = [], False
-    for i, value in enumerate(values):
-        if value is None:
-            pen_down = False
-            continue
-        x, y = i * width / (len(values) - 1), 1 + (height - 2) * (1 - (value - low) / span)
-        path.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}")
-        pen_down = True
+    wide, high = 80 / (len(values) - 1), 18 / span
+    points = ["" if v is None else f"{i * wide:.1f} {19 - (v - low) * high:.1f}" for i, v in enumerate(values)]
+    lines = ["M" + " ".join(line) for there, line in groupby(points, bool) if there]
     return format_html(
         '<svg class="sparkline" viewBox="0 0 80 20" width="80" height="20" role="img" aria-label="{}">'
         '<path d="{}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>',
         f"loss from {finite[0]:.4g} to {finite[-1]:.4g}",
-        " ".join(path),
+        " ".join(lines),
     )

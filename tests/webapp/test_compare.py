@@ -63,7 +63,7 @@ def test_curves_along_steps_and_tokens(page: Client, pair: tuple[Feed, Feed]) ->
 
 def test_x_between_two_that_are_known() -> None:
     known = [(10.0, 100.0), (20.0, 300.0)]
-    assert [at(known, step) for step in (5, 10, 15, 20, 25)] == [100, 100, 200, 300, 300]
+    assert at(known, [5, 10, 15, 20, 25]) == [100, 100, 200, 300, 300]
 
 
 def test_the_best_is_marked_where_it_is_known_which_way() -> None:

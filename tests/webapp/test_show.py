@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from webapp.show import NOTHING, age, fact, size, words
+from webapp.show import NOTHING, age, fact, size, sparkline, words
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,8 @@ def test_a_name_is_words() -> None:
 @pytest.mark.parametrize(("count", "shown"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2_430_000_000, "2.43 GB")])
 def test_bytes_are_counted_as_disks_count(count: int, shown: str) -> None:
     assert size(count) == shown
+
+
+def test_a_small_curve_is_broken_where_a_value_is_missing() -> None:
+    assert 'd="M0.0 19.0 26.7 10.0 M80.0 1.0"' in sparkline([1, 2, None, 3])
+    assert sparkline([None, 1]) == ""

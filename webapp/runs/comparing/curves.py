@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..models import Run, Series
 from ..readings import AT
@@ -65,7 +66,7 @@ def _placed(found: Reading | None, there: Reading | None, along: Along) -> list[
     if not ticks:
         return None
     zero = ticks[0][1] if along.from_first else 0.0
-    return [[at(ticks, step) - zero, value] for step, value in zip(found.steps, found.values, strict=True)]
+    return [[x - zero, value] for x, value in zip(at(ticks, found.steps), found.values, strict=True)]
 
 
 def _finite(reading: Reading) -> list[tuple[float, float]]:
@@ -73,13 +74,10 @@ def _finite(reading: Reading) -> list[tuple[float, float]]:
     return [(step, x) for step, x in pairs if not isinstance(x, str) and math.isfinite(x)]
 
 
-def at(ticks: Sequence[tuple[float, float]], step: float) -> float:
-    """Return x at a step, on the straight line between the two known next to it; at the ends, theirs.
+def at(ticks: Sequence[tuple[float, float]], steps: Sequence[float]) -> list[float]:
+    """Return x at each of the steps, on the straight line between the two known next to it; at the ends, theirs.
 
     Of a long run not every step's x was read. What rises steadily between two points, such as tokens, is exact there.
     """
-    above = bisect_left(ticks, (step, -math.inf))
-    if above == len(ticks) or ticks[above][0] == step or above == 0:
-        return ticks[min(above, len(ticks) - 1)][1]
-    (low, first), (high, last) = ticks[above - 1], ticks[above]
-    return first + (last - first) * (step - low) / (high - low)
+    known, xs = zip(*ticks, strict=True)
+    return [float(x) for x in np.interp(steps, known, xs)]
