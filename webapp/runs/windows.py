@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import count
 from operator import or_
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ DEPTH = 16  # points read for each that is asked for, at most: about a level's s
 
 AT_ONCE = 200  # places asked for
 PASSAGE = 32  # chunks
+FEW = 8  # chunks that end or begin at one place, of all levels, are fewer
 Point = tuple[float, float]
 
 
@@ -121,11 +123,22 @@ def rests(row: Series) -> list[float]:
     return list(chunks.values_list("last", flat=True))[PASSAGE - 1 :: PASSAGE]
 
 
+def _from(chunks: QuerySet[Chunk], end: str) -> Iterator[tuple[float, bytes]]:
+    """Yield (`end`, body) in its order, a few at a time: the index alone is sorted, not every body."""
+    order = (end, "-level", "pk")
+    for start in count(0, FEW):
+        some = chunks.order_by(*order).values("pk")[start : start + FEW]
+        rows = list(Chunk.objects.filter(pk__in=some).order_by(*order).values_list(end.lstrip("-"), "body"))
+        yield from rows
+        if len(rows) < FEW:
+            return
+
+
 def newest(wanted: Wanted) -> Point | None:
     """Return the last of the points that are in chunks."""
-    chunks = touching([wanted.series], wanted.after, wanted.upto).order_by("-last", "-level", "pk")
+    chunks = touching([wanted.series], wanted.after, wanted.upto)
     found: Point | None = None
-    for last, body in chunks.values_list("last", "body").iterator(chunk_size=2):
+    for last, body in _from(chunks, "-last"):
         if found and last < found[0]:
             break
         column = unpack_points(bytes(body))
@@ -137,9 +150,9 @@ def newest(wanted: Wanted) -> Point | None:
 
 def oldest(wanted: Wanted) -> Point | None:
     """Return the first of the points that are in chunks."""
-    chunks = touching([wanted.series], wanted.after, wanted.upto).order_by("first", "-level", "pk")
+    chunks = touching([wanted.series], wanted.after, wanted.upto)
     found: Point | None = None
-    for first, body in chunks.values_list("first", "body").iterator(chunk_size=2):
+    for first, body in _from(chunks, "first"):
         if found and first > found[0]:
             break
         column = unpack_points(bytes(body))
