@@ -19,11 +19,13 @@ PARTS = {"progress": "header"}
 
 
 class Parts:
-    """Asks for the parts of a page that was opened at some moment."""
+    """Asks for the parts of a page; for the first time at some moment, since no two runs begin at the same."""
 
     def __init__(self, client: httpx.AsyncClient, run: str):
         self._client, self._run = client, run
         self._rests: dict[str, asyncio.Task[None]] = {}
+
+    def begin(self) -> None:
         self._rests["header"] = asyncio.create_task(asyncio.sleep(random.uniform(0, EVERY["progress"])))
 
     def refresh(self, reason: str) -> None:
@@ -51,14 +53,17 @@ async def watch(url: str, headers: dict[str, str], run: str, parts: Parts) -> No
     async with connect(address, origin=url, additional_headers=headers, max_size=None) as socket:  # type: ignore[arg-type]
         await socket.send(json.dumps({"after": 0, "acks": True}))
         print("open", flush=True)
-        opened = False
+        seen = 0
         async for text in socket:
             batch = json.loads(text)
-            for reason in batch.get("changed", ()) if opened else ():
+            if "cursor" not in batch:
+                continue  # a heartbeat
+            seen += 1
+            if seen == 2:  # what came first was there when the page was made
+                parts.begin()
+            for reason in batch["changed"] if seen > 1 else ():
                 parts.refresh(reason)
-            opened = True  # what came first was there when the page was made
-            if "cursor" in batch:
-                await socket.send(json.dumps({"seen": batch["cursor"]}))
+            await socket.send(json.dumps({"seen": batch["cursor"]}))
 
 
 if __name__ == "__main__":
