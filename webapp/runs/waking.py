@@ -1,12 +1,13 @@
 """Who is woken by nudges: one subscription of this process for all its pages.
 
 With a channel of its own each page woke at the nudges of other runs too, and Channels gives every message of a channel
-a turn in Django's thread: twenty pages of fifty runs took more of a processor for that than for what they were sent.
+a turn in a thread of Django's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from channels.layers import get_channel_layer
 
 from .nudge import GROUP
 
+log = logging.getLogger(__name__)
 Wake = Callable[[bool], None]
 
 
@@ -51,12 +53,17 @@ class Pages:
         return asyncio.create_task(self._listen(layer, channel))
 
     async def _listen(self, layer: Any, channel: str) -> None:
-        while True:
-            message = await layer.receive(channel)
-            for how, hurried in (("runs", True), ("calm", False)):
-                for run_id in self._wakes.keys() & set(message[how]):
-                    for wake in tuple(self._wakes[run_id]):
-                        wake(hurried)
+        try:
+            while True:
+                self._nudged(await layer.receive(channel))
+        except Exception:  # a task of its own: nobody else would hear of it
+            log.exception("nudges are heard again with the next page; until then pages look by themselves")
+
+    def _nudged(self, message: dict[str, Any]) -> None:
+        for how, hurried in (("runs", True), ("calm", False)):
+            for run_id in self._wakes.keys() & set(message[how]):
+                for wake in tuple(self._wakes[run_id]):
+                    wake(hurried)
 
 
 def _has_ended(subscribed: asyncio.Task[asyncio.Task[None]]) -> bool:
