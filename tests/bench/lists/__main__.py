@@ -40,11 +40,12 @@ def main(argv: list[str]) -> int:
 
 
 def _measured(options: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
+    from ..live.web import Web
     from . import asking, site
 
     session, long_ones = site.ready(folder, options.runs, options.compared, options.points)
     told = [_told("the list, Django's test client", asking.through_client(session, options.times), LIST_GOAL)]
-    base = stack.enter_context(site.served(folder))
+    base = stack.enter_context(Web.started(folder)).url
     told += [
         _told("the list, over HTTP", asking.over_http(base, session, asking.LISTS, options.times), LIST_GOAL),
         _told("the list, first row drawn in Chromium", asking.first_rows(base, session, options.times), ROW_GOAL),

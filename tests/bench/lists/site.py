@@ -1,20 +1,10 @@
-"""A site with these rows: made, logged in to, and served as it is deployed."""
+"""A site with these rows: made, and logged in to."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-from training.spec.ports import free_port
-
-LATE = 60.0  # seconds for the web server to be there
 
 
 def ready(folder: Path, runs: int, compared: int, points: int) -> tuple[str, list[int]]:
@@ -37,30 +27,3 @@ def ready(folder: Path, runs: int, compared: int, points: int) -> tuple[str, lis
     client = Client()
     client.force_login(world.user)
     return client.cookies["sessionid"].value, long_ones
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Yield the address of a web server of one process."""
-    port = free_port("127.0.0.1")
-    command = ["uvicorn", "webapp.asgi:application", "--host", "127.0.0.1", "--port", str(port), "--lifespan", "off"]
-    with (folder / "web.log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", *command, "--no-access-log"], stdout=log, stderr=log)
-    base = f"http://127.0.0.1:{port}"
-    try:
-        _answers(base, folder / "web.log")
-        yield base
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-
-
-def _answers(base: str, log: Path) -> None:
-    end = time.monotonic() + LATE
-    while time.monotonic() < end:
-        try:
-            with urllib.request.urlopen(f"{base}/static/logo.svg", timeout=5):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-    raise AssertionError(log.read_text("utf-8")[-2000:])
