@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import math
+import socket
 from datetime import timedelta
 from typing import Any
 
@@ -160,6 +161,25 @@ def test_the_address_is_judged_when_it_is_sent(receiver: Receiver) -> None:
     assert "not public" in post(receiver.url(), private=False)
     assert "which is no server's" in post("http://169.254.169.254/latest")
     assert receiver.got == []
+
+
+def test_the_judged_address_is_connected_to_and_the_name_not_asked_again(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that leads elsewhere from the second look on (case S6) leads there in vain."""
+    asked, looked_up = [], socket.getaddrinfo
+
+    def look_up(host: str, *rest: Any, **more: Any) -> Any:
+        if host == "hooks.example.org":
+            asked.append(host)
+            host = "127.0.0.1" if len(asked) == 1 else "127.0.0.2"
+        return looked_up(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    url = f"http://hooks.example.org:{receiver.port}/"
+    asyncio.run(webhook.send(Post(url, "secret", b"{}", 1), private=True))
+    assert len(asked) == 1
+    assert [headers["host"] for _, headers, _ in receiver.got] == [f"hooks.example.org:{receiver.port}"]
 
 
 def test_one_that_trickles_does_not_hold_the_others_up(receiver: Receiver) -> None:
