@@ -182,6 +182,15 @@ def test_notices_end_with_their_run(watched: Watched) -> None:
     assert watched.look() == []
 
 
+def test_of_many_past_notices_the_page_shows_the_newest_and_says_so(watched: Watched, page: Client) -> None:
+    run = watched.feed.run
+    seen = {"run": run, "attempt": run.attempt, "kind": "heat", "began_at": watched.now, "last_seen_at": watched.now}
+    Notice.objects.bulk_create(Notice(key=f"alpha GPU {i}", ended_at=watched.now, **seen) for i in range(21))
+    text = page.get(f"/runs/{run.pk}/part/notices").content.decode()
+    assert "The newest 20 past notices<" in text
+    assert text.count('data-testid="past-notice"') == 20
+
+
 def test_a_look_that_comes_after_the_end_opens_nothing(watched: Watched) -> None:
     watched.look()
     watch = Watch.objects.select_related("attempt__run").get()

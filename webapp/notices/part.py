@@ -18,9 +18,11 @@ def context(run: Run) -> dict[str, Any]:
     """Return what `runs/parts/notices.html` takes."""
     attempt = run.attempt
     watch = Watch.objects.filter(attempt=attempt).first() if attempt else None
+    past = list(Notice.objects.filter(run=run).exclude(ended_at=None)[: PAST + 1])
     return {
         "open": list(Notice.objects.open().filter(run=run).order_by("began_at", "pk")),
-        "past": list(Notice.objects.filter(run=run).exclude(ended_at=None)[:PAST]),
+        "past": past[:PAST],
+        "more": len(past) > PAST,
         "watched": run.state == RunState.RUNNING,
         "looked_at": watch.looked_at if watch else None,
     }
