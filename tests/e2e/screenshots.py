@@ -127,7 +127,7 @@ def rank_of(stack: Stack, run: int) -> psutil.Process:
 
 
 def other_run(stack: Stack) -> int:
-    """Return a run that differs from the finished one in its learning rate."""
+    """Return a run of `tiny` with half of its learning rate."""
     name, recipe = "Tiny, with half the learning rate", RECIPES["tiny"]
     changed = recipe | {"optimisation": recipe["optimisation"] | {"learning_rate": 5e-4}}
     run = newest(stack, "succeeded", name) or launch(stack, "tiny", name, changed)
