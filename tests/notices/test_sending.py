@@ -150,6 +150,23 @@ def test_a_sender_that_dies_and_two_at_once(world: Any, receiver: Receiver, monk
     assert len(receiver.got) == 1
 
 
+def test_what_is_a_month_old_is_forgotten_also_where_nobody_is_told_of_it(world: Any, receiver: Receiver) -> None:
+    gone, now = User.objects.create(username="gone"), timezone.now()
+    for user in (world.user, gone):
+        to_hook(user, receiver.url())
+    mine, theirs = Subscription.objects.all()
+    telling.test(mine)
+    telling.test(theirs)
+    User.objects.filter(pk=gone.pk).update(is_active=False)
+    sending.send_due(now + timedelta(days=29))
+    assert Sending.objects.count() == 2
+    later = now + timedelta(days=31)
+    Sending.objects.filter(pk=telling.test(mine).pk).update(made_at=later)
+    sending.send_due(later)
+    assert Sending.objects.get().made_at == later
+    assert len(receiver.got) == 2
+
+
 def post(url: str, *, private: bool = True, seconds: float = 60.0) -> str:
     """Return why a message to `url` was not sent."""
     with pytest.raises(NotSent) as caught:

@@ -34,14 +34,14 @@ def sweep(now: datetime) -> None:
 
 
 def send_due(now: datetime | None = None) -> None:
-    """Send what is due now; forget what was settled long ago."""
+    """Send what is due now; forget what is old, be it that nobody is to be told of it any more."""
     now = now or timezone.now()
     rows = Sending.objects.due(now).select_related("subscription")[:AT_ONCE]
     claimed = [row for row in rows if _claim(row, now)]
     for row, problem in zip(claimed, asyncio.run(_all(claimed)), strict=True):
         _keep(row, problem, now)
     if claimed:
-        Sending.objects.filter(made_at__lt=now - KEPT).exclude(sent_at=None, given_up_at=None).delete()
+        Sending.objects.filter(made_at__lt=now - KEPT).delete()
 
 
 def _claim(row: Sending, now: datetime) -> bool:
