@@ -14,7 +14,10 @@ LISTS = [
     "/runs/?q=seed+77",
     "/runs/?state=failed&sort=loss",
     "/runs/?tag=sweep&sort=-loss",
+    "/runs/?owner=ada",
+    "/runs/?dataset=chat",
     "/runs/?owner=ada&model=m3&dataset=chat",
+    "/runs/?archived=all",
 ]
 WARM = 3  # requests of each address that don't count
 # From navigation until the frame after the one in which the first row was there.
