@@ -82,7 +82,7 @@ def test_times_keep_their_microseconds_and_texts_their_signs(attempt: Attempt) -
     text = 'it\'s "so"; \\ % %s {} \u2028 \N{BOAR} \\u0041'
     columns = ("run_id", "number", "attempt_id", "source", "seq", "kind", "at", "received_at", "step", "data")
     data = each.json_value({"text": text, "n": 2**53 + 1, "list": [None, True, {}]})
-    of = (attempt.run_id, 99, attempt.pk, "train@0", 1, "log", each.time_value(at), each.time_value(at), None, data)
+    of = (attempt.run_id, 99, attempt.pk, "train@0", 1, "log", *each.time_values([at, at]), None, data)
     each.insert_each(attempt.events.model, columns, [of])
     event = attempt.events.get(number=99)
     assert (event.at, event.step) == (at, None)

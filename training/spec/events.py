@@ -172,7 +172,7 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse).decode
+_decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
 
 
 def _usual(line: bytes) -> Event | None:
@@ -183,10 +183,10 @@ def _usual(line: bytes) -> Event | None:
     seq, at, kind, step, raw = found.groups()
     try:
         text = raw.decode()
-        data = _decode(text)
+        data, end = _decode(text)
     except (ValueError, RecursionError):
         return None
-    if not _finite(data):
+    if end < len(text) or not _finite(data):
         return None
     return Event(int(seq), float(at), kind.decode(), None if step == b"null" else int(step), data, text)
 
@@ -194,7 +194,11 @@ def _usual(line: bytes) -> Event | None:
 def _finite(value: Any) -> bool:
     """Tell whether no number in there is too large for a float: 1e999 is read as infinity."""
     if value.__class__ is float:
-        return value - value == 0.0
-    if value.__class__ is dict:
-        return all(map(_finite, value.values()))
-    return all(map(_finite, value)) if value.__class__ is list else True
+        return math.isfinite(value)
+    if value.__class__ is not dict and value.__class__ is not list:
+        return True
+    values = value.values() if value.__class__ is dict else value
+    try:
+        return all(map(math.isfinite, values))  # nearly all are numbers
+    except (TypeError, OverflowError):  # there is something else, or an integer of hundreds of digits
+        return all(map(_finite, values))

@@ -9,7 +9,7 @@ longer to put a value for every placeholder than PostgreSQL to store the rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -66,10 +66,10 @@ def _conflict(columns: Sequence[str], unique: Sequence[str]) -> str:
     return f" ON CONFLICT ({_listed(unique)}) DO UPDATE SET {renewed}"
 
 
-def time_value(time: datetime) -> str:
-    """Return a time of UTC."""
-    text = str(time)
-    return text.removesuffix("+00:00") if connection.vendor == "sqlite" else text
+def time_values(times: Iterable[datetime]) -> list[str]:
+    """Return times of UTC."""
+    texts = [str(time) for time in times]
+    return [text.removesuffix("+00:00") for text in texts] if connection.vendor == "sqlite" else texts
 
 
 def json_value(value: Any) -> str:

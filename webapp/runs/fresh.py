@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -32,13 +33,6 @@ class Fresh:
     text: str
     number: int = 0
 
-    @classmethod
-    def of(cls, stream: Stream, line: Line) -> Fresh:
-        data, text = (line.data, line.text) if line.text else storable(line.data)
-        at = datetime.fromtimestamp(line.at, UTC)
-        run = stream.attempt.run_id
-        return cls(run, stream.attempt_id, stream.source, line.seq, line.kind, at, line.step, data, text)
-
     def mark(self, name: str, value: str) -> None:
         """Add a field to the data."""
         self.data = {**self.data, name: value}
@@ -48,6 +42,15 @@ class Fresh:
         """Return the COLUMNS; `at` and `received_at` as the database takes them."""
         same = (self.run_id, self.number, self.attempt_id, self.source, self.seq, self.kind)
         return (*same, at, received_at, self.step, self.text)
+
+
+def fresh_of(stream: Stream, lines: Iterable[Line]) -> list[Fresh]:
+    same, found = (stream.attempt.run_id, stream.attempt_id, stream.source), []
+    for line in lines:
+        data, text = (line.data, line.text) if line.text else storable(line.data)
+        at = datetime.fromtimestamp(line.at, UTC)
+        found.append(Fresh(*same, line.seq, line.kind, at, line.step, data, text))
+    return found
 
 
 def storable(value: dict[str, Any]) -> tuple[dict[str, Any], str]:

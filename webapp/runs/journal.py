@@ -18,8 +18,8 @@ from training.spec.events import Event as Line
 from training.spec.events import Kind
 
 from . import digest
-from .each import insert_each, time_value, update_each
-from .fresh import COLUMNS, Fresh
+from .each import insert_each, time_values, update_each
+from .fresh import COLUMNS, Fresh, fresh_of
 from .models import Attempt, Event, Run, Stream, Transition
 from .nudge import hasty, nudge_on_commit
 
@@ -65,8 +65,8 @@ def record_all(reads: Sequence[Read]) -> int:
     _number(journals, events)
     for stream, found in digested:
         digest.flag(stream, found)
-    now = time_value(timezone.now())
-    insert_each(Event, COLUMNS, [event.row(time_value(event.at), now) for event in events])
+    now, *times = time_values([timezone.now(), *(event.at for event in events)])
+    insert_each(Event, COLUMNS, [event.row(at, now) for event, at in zip(events, times, strict=True)])
     digest.take(digested)
     update_each(Stream, ["offset", "last_seq"], [(row.offset, row.last_seq, row.pk) for row in held.values()])
     nudge_on_commit(hasty(events), {event.run_id for event in events})
@@ -85,7 +85,7 @@ def _locked(reads: Iterable[Read]) -> dict[int, int]:
 def _taken(held: Stream, read: Read) -> list[Fresh]:
     """Return the events that are new, and move `held` on."""
     fresh = _rising(read.lines, held.last_seq)
-    events = [Fresh.of(held, line) for line in fresh] + [_warning(held, b) for b in read.bad if b.end > held.offset]
+    events = fresh_of(held, fresh) + [_warning(held, bad) for bad in read.bad if bad.end > held.offset]
     held.offset = max(held.offset, read.offset)
     held.last_seq = fresh[-1].seq if fresh else held.last_seq
     return events
@@ -104,7 +104,7 @@ def _rising(lines: Iterable[Line], last: int) -> list[Line]:
 def _warning(stream: Stream, bad: Bad) -> Fresh:
     data = {"text": f"a line of {stream.source} is no event", "line": bad.text}
     source = f"bad:{stream.source}"[:30]
-    found = Fresh.of(stream, Line(bad.end, timezone.now().timestamp(), Kind.WARNING, None, data))
+    (found,) = fresh_of(stream, [Line(bad.end, timezone.now().timestamp(), Kind.WARNING, None, data)])
     return replace(found, source=source)
 
 

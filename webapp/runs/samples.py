@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 from training.spec.events import Kind, strict
 
 from . import windows
-from .folding import columns_of
+from .columns import columns_of
 from .models import Attempt, Event, Series
 from .packing import Column
 from .thinning import EMPTY, cut, inside, joined

@@ -11,9 +11,9 @@ from training.spec.events import ODD, Kind
 
 from .each import insert_each
 from .models import Series
-from .readings import Told
+from .readings import Told, laid_out
 
-NUMBERS = (int, float)
+NUMBERS = frozenset({int, float})
 ODD_NAMES = tuple(ODD)
 MOST = 500_000  # remembered; beyond it is forgotten and asked for again
 _known: dict[tuple[int, str], int] = {}
@@ -42,25 +42,25 @@ def series_ids(keys: Collection[Key]) -> dict[tuple[int, str], int]:
 
 
 def is_known(event: Told) -> bool:
-    """Tell whether `event` is a sample with numbers of the same names as the one before: their series are there."""
-    if event.kind != Kind.SAMPLE:
-        return False
-    of, shape = (event.attempt_id, event.source), hash(_shape(event.data))
+    """Tell whether `event`, a sample, has numbers of the same names as the one before: their series are there."""
+    if (row := laid_out(event)) is None:
+        return True
+    of, shape = (event.attempt_id, event.source), hash((row.shape, *_nulls(row.values)))
     if _shapes.get(of) == shape:
         return True
     transaction.on_commit(lambda: _shapes.__setitem__(of, shape))
     return False
 
 
+def _nulls(values: list[Any]) -> list[int]:
+    return [place for place, value in enumerate(values) if value is None] if None in values else []
+
+
 def names_of(data: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the numbers in a line over steps."""
+    if NUMBERS.issuperset(map(type, data.values())):
+        return tuple(data)
     return tuple(name for name, value in data.items() if value.__class__ in NUMBERS or value in ODD_NAMES)
-
-
-def _shape(data: dict[str, Any]) -> tuple[Any, ...]:
-    names = [name for name, value in data.items() if value is not None]
-    gpus = [(gpu["index"], *(name for name, value in gpu.items() if value is not None)) for gpu in data.get("gpus", [])]
-    return (*names, *gpus)
 
 
 def _stored(keys: Collection[Key]) -> dict[tuple[int, str], int]:

@@ -24,7 +24,7 @@ def joined(columns: Sequence[Column]) -> Column:
     """Return the points of all by rising x; of those at one x the one of the latest column."""
     if not columns:
         return EMPTY
-    xs, values = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    xs, values = columns[0] if len(columns) == 1 else (np.concatenate(part) for part in zip(*columns, strict=True))
     if (xs[1:] > xs[:-1]).all():
         return Column(xs, values)
     order = np.argsort(xs, kind="stable")

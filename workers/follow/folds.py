@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from itertools import islice
 
 from django.db import transaction
 
-from webapp.runs import folding
+from webapp.runs import folding, serieskeys
 from webapp.runs.models import Stream
 
 log = logging.getLogger(__name__)
 SECONDS = 0.05  # at one go
-TOGETHER = 16  # streams
+TOGETHER = 8  # streams: what is asked of the database for all of them costs as much as a block
 
 
 class Folds:
@@ -33,24 +34,26 @@ class Folds:
             self._due.setdefault(stream.pk, stream)
 
     def some(self) -> None:
-        """Fold as much as fits into SECONDS, at least one stream's; one that fails is due again with its next block."""
+        """Fold as much as fits into SECONDS, TOGETHER at least; one that fails is due again with its next block."""
         until = time.monotonic() + SECONDS
-        while self._due:
+        while self._due and time.monotonic() < until:
             try:
                 with transaction.atomic():  # one for some: with each of its own, waiting for the disk was most of it
-                    self._fold(until)
+                    while self._due and time.monotonic() < until:
+                        _fold([self._due.pop(pk) for pk in list(islice(self._due, TOGETHER))])
             except Exception:
                 log.exception("some streams' lines are not folded now")
-            if time.monotonic() > until:
-                return
 
-    def _fold(self, until: float) -> None:
-        """Fold a few streams, in the order in which whoever locks several runs takes them."""
-        for stream in sorted(islice(self._due.values(), TOGETHER), key=lambda stream: stream.attempt.run_id):
-            del self._due[stream.pk]
-            try:
-                folding.fold(stream)
-            except Exception:  # rows of their own are as good, only more
-                log.exception("%s: its lines are not folded now", stream)
-            if time.monotonic() > until:
-                return
+
+def _fold(streams: Sequence[Stream]) -> None:
+    """Fold streams together; where that fails each by itself, in the order in which whoever locks runs takes them."""
+    try:
+        folding.fold_all(streams)
+        return
+    except Exception:  # noqa: BLE001  told below, where it is known whose lines they are
+        serieskeys.forget()
+    for stream in sorted(streams, key=lambda stream: stream.attempt.run_id):
+        try:
+            folding.fold(stream)
+        except Exception:  # rows of their own are as good, only more
+            log.exception("%s: its lines are not folded now", stream)
