@@ -90,6 +90,24 @@ def test_a_page_goes_on_in_the_middle_of_a_block(attempt: Attempt) -> None:  # n
     assert live.batch(attempt.run_id, middle, 10) == before
 
 
+def test_who_catches_up_folds_at_once_what_is_no_row_ever(attempt: Attempt) -> None:  # noqa: F811
+    held, count = stream(attempt), 3 * BLOCK + 10
+    lines = [line(seq, "metrics", seq, loss=1 / seq) for seq in range(1, count + 1)]
+    lines[99] = line(100, "warning", None, text="x")
+    first, stale = attempt.run.events.count() + 1, Stream.objects.get(pk=held.pk)
+    assert (journal.record(held, lines[:30], 30), journal.record(held, lines[30:], count)) == (30, count - 30)
+    assert journal.record(stale, lines, count) == 0
+    kinds = Event.objects.exclude(kind="state").order_by("kind").values_list("kind").annotate(Count("pk"))
+    assert dict(kinds) == {"metrics": BLOCK + 9, "warning": 1}
+    assert [block.count for block in SampleBlock.objects.all()] == [BLOCK, BLOCK]
+    told = [(e.number, e.seq, e.kind, e.data) for e in replayed(attempt.run_id, first - 1, 10_000)]
+    assert told == [(first + i, one.seq, one.kind, one.data) for i, one in enumerate(lines)]
+    found = series.read(attempt.run, "loss")
+    assert found is not None
+    assert (found.steps, found.values[-1]) == ([one.step for one in lines if one.step], 1 / count)
+    assert fold(held) == 0
+
+
 def test_a_part_of_a_series_over_time(attempt: Attempt) -> None:  # noqa: F811
     fold(fill(attempt, 2 * BLOCK))
     found = series.read(attempt.run, "node0/ram_used", 1500, 1700000010.5, 1700000000.0 + BLOCK + 1)

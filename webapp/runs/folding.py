@@ -7,7 +7,7 @@ alone. `replayed` and `samples` read both.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from training.spec.events import Kind
 from . import levels
 from .columns import columns_of
 from .each import insert_each
+from .fresh import Fresh
 from .models import Event, Run, SampleBlock, Stream
 from .packing import MICRO, Column, pack_texts, unpack_samples
 from .serieskeys import Key, series_ids
@@ -25,15 +26,17 @@ from .thinning import joined
 
 BLOCK = 60  # lines: of samples a minute
 AT_ONCE = 4 * BLOCK  # lines, of which a chunk may be made
+TOGETHER = 8  # streams: what is asked of the database for all of them costs as much as a block
 KINDS = (str(Kind.SAMPLE), str(Kind.METRICS), str(Kind.EVALUATION))
 BLOCKS = ("run_id", "attempt_id", "source", "first", "last", "count", "body")
 START = datetime(1970, 1, 1, tzinfo=UTC)
 # Asked for each stream anew, so in SQL of its own: Django takes longer to build it than the database to answer it.
-OLDER = """SELECT number, seq, kind, at, received_at, step, CAST(data AS text) FROM runs_event
-WHERE attempt_id = %s AND source = %s AND kind IN (%s, %s, %s) AND seq < (
+OF = "FROM runs_event WHERE attempt_id = %s AND source = %s AND kind IN (%s, %s, %s)"
+HELD = f"SELECT number, seq, kind, at, received_at, step, CAST(data AS text) {OF} ORDER BY seq"
+OLDER = f"""SELECT number, seq, kind, at, received_at, step, CAST(data AS text) {OF} AND seq < (
     SELECT seq FROM runs_event WHERE attempt_id = %s AND source = %s ORDER BY seq DESC LIMIT 1 OFFSET %s
-) ORDER BY seq"""
-GONE = "DELETE FROM runs_event WHERE attempt_id = %s AND source = %s AND kind IN (%s, %s, %s) AND seq <= %s"
+) ORDER BY seq"""  # noqa: S608
+GONE = f"DELETE {OF} AND seq <= %s"
 
 
 def is_due(stream: Stream, before: int) -> bool:
@@ -68,11 +71,35 @@ def fold_all(streams: Collection[Stream]) -> int:
     """Do as fold does with some streams, in one go: most of what is asked of the database is asked once for all."""
     runs = {stream.attempt.run_id for stream in streams}
     list(Run.objects.filter(pk__in=runs).select_for_update().order_by("pk").values_list("pk"))
-    found = [lines for stream in streams if (lines := _older(stream))]
+    return _put([lines for stream in streams if (lines := _older(stream))])
+
+
+def fold_new(taken: Iterable[tuple[Stream, Sequence[Fresh]]], received: datetime) -> list[Fresh]:
+    """Fold new lines with those of their streams before them, where they are so many; return those to be rows.
+
+    Whoever catches up would write rows to read and delete them again at once. In the transaction that numbers them.
+    """
+    found, others = list[Sequence[Told]](), list[Fresh]()
+    for stream, events in taken:
+        told = [event for event in events if event.kind in KINDS]
+        if len(told) >= 2 * BLOCK:
+            lines = _told(stream, _rows(stream, HELD)) + [_of(event, received) for event in told]
+            found.append(lines[: (len(lines) - BLOCK) // BLOCK * BLOCK])
+            others += [event for event in events if event.seq > found[-1][-1].seq or event.kind not in KINDS]
+        else:
+            others += events
+    _put(found)
+    return others
+
+
+def _put(found: Sequence[Sequence[Told]]) -> int:
+    """Make whole blocks of the lines of each stream, and chunks, in the place of their rows; return how many blocks."""
     blocks = [_block(lines[at : at + BLOCK]) for lines in found for at in range(0, len(lines), BLOCK)]
     insert_each(SampleBlock, BLOCKS, blocks)
-    for at in range(0, max(map(len, found), default=0), AT_ONCE):
-        _add([lines[at : at + AT_ONCE] for lines in found if len(lines) > at])
+    for few in range(0, len(found), TOGETHER):
+        some = found[few : few + TOGETHER]
+        for at in range(0, max(map(len, some)), AT_ONCE):
+            _add([lines[at : at + AT_ONCE] for lines in some if len(lines) > at])
     with connection.cursor() as cursor:
         for lines in found:
             cursor.execute(GONE, [lines[0].attempt_id, lines[0].source, *KINDS, lines[-1].seq])
@@ -81,17 +108,30 @@ def fold_all(streams: Collection[Stream]) -> int:
 
 def _older(stream: Stream) -> list[Told]:
     """Return whole blocks of lines, oldest first, without the newest BLOCK of all kinds."""
-    of = stream.attempt_id, stream.source
+    rows = _rows(stream, OLDER, stream.attempt_id, stream.source, BLOCK - 1)
+    return _told(stream, rows[: len(rows) // BLOCK * BLOCK])
+
+
+def _rows(stream: Stream, sql: str, *more: str | int) -> list[Any]:
     with connection.cursor() as cursor:
-        cursor.execute(OLDER, [*of, *KINDS, *of, BLOCK - 1])
-        rows = cursor.fetchall()
-    rows = rows[: len(rows) // BLOCK * BLOCK]
+        cursor.execute(sql, [stream.attempt_id, stream.source, *KINDS, *more])
+        return cursor.fetchall()
+
+
+def _told(stream: Stream, rows: Sequence[Any]) -> list[Told]:
     datas = json.loads(f"[{','.join(row[-1] for row in rows)}]")
-    same = stream.attempt.run_id, *of
+    same = stream.attempt.run_id, stream.attempt_id, stream.source
     return [
         Told(*same, number, seq, kind, at.replace(tzinfo=UTC), received.replace(tzinfo=UTC), step, text, data)
         for (number, seq, kind, at, received, step, text), data in zip(rows, datas, strict=True)
     ]
+
+
+def _of(event: Fresh, received: datetime) -> Told:
+    return Told(
+        event.run_id, event.attempt_id, event.source, event.number, event.seq, event.kind, event.at, received,
+        event.step, event.text, event.data,
+    )  # fmt: skip
 
 
 def _block(lines: Sequence[Told]) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from training.spec.events import Event as Line
 from training.spec.events import Kind
 
-from . import digest
+from . import digest, folding
 from .each import insert_each, time_values, update_each
 from .fresh import COLUMNS, Fresh, fresh_of
 from .models import Attempt, Event, Run, Stream, Transition
@@ -51,7 +51,7 @@ def record(stream: Stream, lines: Sequence[Line], offset: int, bad: Sequence[Bad
 
 @transaction.atomic
 def record_all(reads: Sequence[Read]) -> int:
-    """Store what was read of several streams, each once in `reads`; return how many rows that gave.
+    """Store what was read of several streams, each once in `reads`; return how many new ones that gave.
 
     Safe to call twice with the same bytes, also by two readers at once: the runs' rows are the locks, taken in the
     order of their ids. A bad line becomes a warning of its own source, so that it neither blocks the lines behind it
@@ -65,8 +65,7 @@ def record_all(reads: Sequence[Read]) -> int:
     _number(journals, events)
     for stream, found in digested:
         digest.flag(stream, found)
-    now, *times = time_values([timezone.now(), *(event.at for event in events)])
-    insert_each(Event, COLUMNS, [event.row(at, now) for event, at in zip(events, times, strict=True)])
+    _insert(digested)
     digest.take(digested)
     update_each(Stream, ["offset", "last_seq"], [(row.offset, row.last_seq, row.pk) for row in held.values()])
     nudge_on_commit(hasty(events), {event.run_id for event in events})
@@ -74,6 +73,13 @@ def record_all(reads: Sequence[Read]) -> int:
         if row := held.get(read.stream.pk):
             read.stream.offset, read.stream.last_seq = row.offset, row.last_seq
     return len(events)
+
+
+def _insert(digested: Iterable[tuple[Stream, Sequence[Fresh]]]) -> None:
+    received = timezone.now()
+    events = folding.fold_new(digested, received)
+    now, *times = time_values([received, *(event.at for event in events)])
+    insert_each(Event, COLUMNS, [event.row(at, now) for event, at in zip(events, times, strict=True)])
 
 
 def _locked(reads: Iterable[Read]) -> dict[int, int]:

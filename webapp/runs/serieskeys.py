@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from training.spec.events import ODD, Kind
+from training.spec.events import ODD
 
 from .each import insert_each
 from .models import Series

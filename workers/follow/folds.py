@@ -14,7 +14,6 @@ from webapp.runs.models import Stream
 
 log = logging.getLogger(__name__)
 SECONDS = 0.05  # at one go
-TOGETHER = 8  # streams: what is asked of the database for all of them costs as much as a block
 
 
 class Folds:
@@ -34,13 +33,13 @@ class Folds:
             self._due.setdefault(stream.pk, stream)
 
     def some(self) -> None:
-        """Fold as much as fits into SECONDS, TOGETHER at least; one that fails is due again with its next block."""
+        """Fold as much as fits into SECONDS; what fails is due again with its next block."""
         until = time.monotonic() + SECONDS
         while self._due and time.monotonic() < until:
             try:
                 with transaction.atomic():  # one for some: with each of its own, waiting for the disk was most of it
                     while self._due and time.monotonic() < until:
-                        _fold([self._due.pop(pk) for pk in list(islice(self._due, TOGETHER))])
+                        _fold([self._due.pop(pk) for pk in list(islice(self._due, folding.TOGETHER))])
             except Exception:
                 log.exception("some streams' lines are not folded now")
 

@@ -11,18 +11,21 @@ from typing import Any
 from tests.webapp.rows import World, make_world
 from training.spec.events import COSTS, GPU_SAMPLED, SAMPLED, Event
 from webapp.runs import actions
+from webapp.runs.levels import LOOSE
 from webapp.runs.models import Stream
 from workers.follow.folds import Folds
 from workers.follow.ingest import store_all
+from workers.follow.keeper import MOST
 from workers.follow.reader import Reader
 
 from .. import figures
 
 GOAL = 120_000  # points a second
-RUNS = 100
-ROUNDS = 7  # the first two fill up to where folding and merging go on
-LINES = 120  # of each stream in a round
-BLOCK = 60  # lines of a stream that are stored at once: what comes in while the store before is under way
+STREAMS = 100  # about so many, of whole runs
+ROUNDS = 6
+LINES = (
+    MOST // STREAMS
+)  # of each stream in a round, stored at once: so many wait with who is at the end of its strength
 GPUS = 8
 METRICS = ("loss", "learning_rate", "grad_norm", *COSTS)
 
@@ -31,8 +34,8 @@ def measured(engine: str, folder: Path) -> int:
     world = make_world(folder)
     worst = 0
     for what, sources in (("metrics", ("train@0",)), ("metrics and samples", ("train@0", "node@0", "node@1"))):
-        rates = _rates(world, sources)
-        line, holds = _verdict(f"ingest of {what}, {engine}", rates[2:])
+        feeds = [Feed(stream) for _ in range(STREAMS // len(sources)) for stream in _streams(world, sources)]
+        line, holds = _verdict(f"ingest of {what}, {engine}", _rates(feeds))
         print(line, flush=True)
         worst = max(worst, not holds)
     return worst
@@ -45,17 +48,32 @@ def _verdict(name: str, rates: list[float]) -> tuple[str, bool]:
     return f"{line}; {sorted(rates)[len(rates) // 2]:,.0f} points/s, goal {GOAL:,}", holds
 
 
-def _rates(world: World, sources: tuple[str, ...]) -> list[float]:
-    streams = [stream for _ in range(RUNS) for stream in _streams(world, sources)]
-    readers, folds, chance = [Reader(0) for _ in streams], Folds(), random.Random(6)
-    rates = []
-    for number in range(ROUNDS):
-        points, blocks = _written(streams, number, chance)
-        began = time.perf_counter()
-        for block in blocks:
-            _keep([(s, r.feed(raw)) for s, r, raw in zip(streams, readers, block, strict=True)], folds)
-        rates.append(points / (time.perf_counter() - began))
-    return rates
+class Feed:
+    """A file of a node as it grows, and who reads it."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream, self.reader, self._lines = stream, Reader(0), 0
+
+    def written(self, chance: random.Random) -> tuple[int, bytes]:
+        """Return how many points LINES more lines are, and their bytes."""
+        first = self._lines + 1
+        self._lines += LINES
+        lines = [_line(self.stream.source, seq, chance) for seq in range(first, first + LINES)]
+        return sum(count for count, _ in lines), "".join(line for _, line in lines).encode()
+
+
+def _rates(feeds: list[Feed]) -> list[float]:
+    folds, chance = Folds(), random.Random(6)
+    for number in range(LOOSE):  # so that in each round then as many series have chunks to merge as in any other
+        _rate(feeds[: len(feeds) * (number + 1) // LOOSE], folds, chance)
+    return [_rate(feeds, folds, chance) for _ in range(ROUNDS)]
+
+
+def _rate(feeds: list[Feed], folds: Folds, chance: random.Random) -> float:
+    written = [feed.written(chance) for feed in feeds]
+    began = time.perf_counter()
+    _keep([(feed.stream, feed.reader.feed(raw)) for feed, (_, raw) in zip(feeds, written, strict=True)], folds)
+    return sum(points for points, _ in written) / (time.perf_counter() - began)
 
 
 def _streams(world: World, sources: tuple[str, ...]) -> Iterator[Stream]:
@@ -73,19 +91,6 @@ def _keep(taken: list[Any], folds: Folds) -> None:
         folds.stored(stream, seq)
     while folds.due:
         folds.some()
-
-
-def _written(streams: list[Stream], number: int, chance: random.Random) -> tuple[int, list[list[bytes]]]:
-    """Return how many points a round is, and its bytes: of each block one piece a stream."""
-    points, blocks = 0, []
-    for first in range(number * LINES + 1, (number + 1) * LINES + 1, BLOCK):
-        block = []
-        for stream in streams:
-            lines = [_line(stream.source, seq, chance) for seq in range(first, first + BLOCK)]
-            points += sum(count for count, _ in lines)
-            block.append("".join(line for _, line in lines).encode())
-        blocks.append(block)
-    return points, blocks
 
 
 def _line(source: str, seq: int, chance: random.Random) -> tuple[int, str]:

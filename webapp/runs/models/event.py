@@ -17,9 +17,9 @@ class Event(models.Model):
     `service` (transitions), `service:<what>` (what it noticed), `bad:<source>` (seq: byte offset behind a broken line).
     """
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events", db_index=False)
     number = models.PositiveBigIntegerField()
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="events")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="events", db_index=False)
     source = models.CharField(max_length=30)
     seq = models.PositiveBigIntegerField()
     kind = models.CharField(max_length=30)
@@ -30,7 +30,7 @@ class Event(models.Model):
 
     class Meta:
         ordering = ["run", "number"]
-        constraints = [
+        constraints = [  # which begin with the foreign keys, so that these need no index of their own
             models.UniqueConstraint(fields=["attempt", "source", "seq"], name="event_once"),
             models.UniqueConstraint(fields=["run", "number"], name="event_number_once"),
         ]

@@ -15,8 +15,8 @@ class SampleBlock(models.Model):
     `first` and `last` are their numbers in the run's journal, between which other sources have theirs.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="sample_blocks")
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="sample_blocks")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="sample_blocks", db_index=False)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="sample_blocks", db_index=False)
     source = models.CharField(max_length=30)
     first = models.PositiveBigIntegerField()
     last = models.PositiveBigIntegerField()
