@@ -1,7 +1,7 @@
 // The points of one curve, sorted by x; a later point with the same x replaces the earlier.
 // A value that is not finite arrives as its name ("NaN", "Infinity", "-Infinity") and is kept as null with a mark.
 
-export const MOST = 4500; // points that a curve holds; beyond, it is thinned as webapp/runs/thinning.py does
+export const MOST = 3000; // points that a curve holds, twice as many as a picture of it has; beyond, it is thinned as webapp/runs/thinning.py does
 const PER_BUCKET = 6; // of the thinned curve, of which the first, least, greatest and last point stay, and one that is not finite
 
 export class Curve {

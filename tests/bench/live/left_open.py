@@ -86,7 +86,8 @@ def part(site: Site, page: Page, tab: list[psutil.Process], run: int, steps: int
 
 def live_objects(session: CDPSession) -> float:
     session.send("HeapProfiler.enable")
-    session.send("HeapProfiler.collectGarbage")
+    for _ in range(2):  # what a page let go of together with its elements is found by the second
+        session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")
     metrics = session.send("Performance.getMetrics")["metrics"]
     return float(next(metric["value"] for metric in metrics if metric["name"] == "JSHeapUsedSize"))
