@@ -8,6 +8,7 @@ import hmac
 import json
 import math
 import socket
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -197,6 +198,22 @@ def test_the_judged_address_is_connected_to_and_the_name_not_asked_again(
     asyncio.run(webhook.send(Post(url, "secret", b"{}", 1), private=True))
     assert len(asked) == 1
     assert [headers["host"] for _, headers, _ in receiver.got] == [f"hooks.example.org:{receiver.port}"]
+
+
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where IPv6 is dropped on the way: here by a socket whose queue is full."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, receiver.port)) for host in ("127.0.0.2", "127.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(webhook, "AN_ADDRESS", 0.3)
+    with socket.create_server(("127.0.0.2", receiver.port), backlog=0), ExitStack() as stack:
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.2", receiver.port))
+        asyncio.run(webhook.send(Post(receiver.url(), "secret", b"{}", 1), private=True))
+    assert len(receiver.got) == 1
 
 
 def test_one_that_trickles_does_not_hold_the_others_up(receiver: Receiver) -> None:

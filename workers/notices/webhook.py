@@ -20,6 +20,7 @@ from webapp.notices import addresses
 from webapp.notices.addresses import Target
 
 SECONDS = 10.0
+AN_ADDRESS = 3.0  # seconds until the next address is tried: IPv6 that is dropped on the way must not take all the time
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})(?:\s|$)")
 
 
@@ -81,8 +82,9 @@ async def _connect(target: Target, found: list[str]) -> tuple[asyncio.StreamRead
     context = ssl.create_default_context() if target.scheme == "https" else None
     name = target.host if context else None
     for address in found[:-1]:
-        with suppress(OSError):
-            return await asyncio.open_connection(address, target.port, ssl=context, server_hostname=name)
+        with suppress(OSError):  # TimeoutError is one
+            async with asyncio.timeout(AN_ADDRESS):
+                return await asyncio.open_connection(address, target.port, ssl=context, server_hostname=name)
     return await asyncio.open_connection(found[-1], target.port, ssl=context, server_hostname=name)
 
 
