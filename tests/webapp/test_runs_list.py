@@ -74,7 +74,7 @@ def test_it_filters_and_searches(page: Client, world: World) -> None:
         (f"q={draft.pk}", ["pear"]),
         ("q=ada&state=running", ["apple"]),
         ("state=failed", []),
-        ("tag=long+context", ["pear"]),
+        ("tag=Long++context", ["pear"]),
         ("owner=ada&model=tiny&dataset=chat&state=running", ["apple"]),
         ("owner=nobody", []),
         ("q=%00", []),

@@ -78,7 +78,7 @@ def _conditions(wanted: Wanted) -> list[Q]:
     if wanted.dataset:
         found.append(Q(dataset__in=_keys(Version.objects.filter(dataset__name=wanted.dataset))))
     if wanted.tag:
-        found.append(Q(Exists(Tag.objects.filter(name=wanted.tag, run=OuterRef("pk")))))
+        found.append(Q(Exists(Tag.objects.filter(name=Tag.kept(wanted.tag), run=OuterRef("pk")))))
     if wanted.q:
         found.append(_text(wanted.q))
     return found

@@ -18,7 +18,7 @@ LONGEST_NOTES = 10_000
 
 def tags_of(names: Iterable[str]) -> list[str]:
     """Return tags as they are kept: in small letters, single spaces, each once, sorted. Raises Refused."""
-    found = sorted({" ".join(name.split()).casefold() for name in names} - {""})
+    found = sorted({Tag.kept(name) for name in names} - {""})
     if problems := [problem for name in found if (problem := _tag_problem(name))]:
         raise Refused(problems)
     if len(found) > MOST_TAGS:

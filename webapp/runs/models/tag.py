@@ -20,3 +20,8 @@ class Tag(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @staticmethod
+    def kept(name: str) -> str:
+        """Return `name` as it is kept: in small letters, single spaces."""
+        return " ".join(name.split()).casefold()
