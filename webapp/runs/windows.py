@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count
 from operator import or_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Q, QuerySet, Sum
+from django.db import connection
+from django.db.models import Q, QuerySet
 
 from .models import Chunk, Series
 from .packing import Column, unpack_points
@@ -23,7 +24,10 @@ DEPTH = 16  # points read for each that is asked for, at most: about a level's s
 AT_ONCE = 200  # places asked for
 PASSAGE = 32  # chunks
 FEW = 8  # chunks that end or begin at one place, of all levels, are fewer
+CHUNKS = Chunk._meta.db_table
+TOUCHING = "last >= %s AND first <= %s"  # a span
 Point = tuple[float, float]
+Span = tuple[float, float]
 
 
 class Window(NamedTuple):
@@ -61,9 +65,10 @@ def stored(wanted: Sequence[Wanted], window: Window) -> dict[int, list[Column]]:
     """Return the chunks of each series that touch the window, oldest first; of those that have any."""
     found: dict[int, list[Column]] = defaultdict(list)
     for (after, upto), parts in _by_span(wanted).items():
-        chunks = touching({part.series for part in parts}, max(after, window.low), min(upto, window.high))
-        rows = chunks.filter(_on(_levels(chunks, parts, window.points * DEPTH + 2 * LARGEST)))
-        for series, body in rows.order_by("loose", "-level", "pk").values_list("series", "body"):
+        span = max(after, window.low), min(upto, window.high)
+        where, values = _on(_levels(parts, span, window.points * DEPTH + 2 * LARGEST), span)
+        sql = f"SELECT series_id, body FROM {CHUNKS} WHERE {where} ORDER BY loose, level DESC, id"  # noqa: S608
+        for series, body in _asked(sql, values):
             found[series].append(unpack_points(bytes(body)))
     return found
 
@@ -82,21 +87,21 @@ def touching(series: Collection[int], low: float, high: float) -> QuerySet[Chunk
     return chunks.filter(first__lte=high) if high < math.inf else chunks
 
 
-def _levels(chunks: QuerySet[Chunk], parts: Sequence[Wanted], most: int) -> dict[int, list[int]]:
+def _levels(parts: Sequence[Wanted], span: Span, most: int) -> dict[int, list[int]]:
     """Return the series by the level to read: the lowest that has at most `most` points there, in whole chunks.
 
     Level 0 is counted where level 1 has few enough, so that what is counted depends on the window alone. It may have
     none: a small window can lie between the last point of one of its chunks and the first of the next.
     """
     counts: dict[int, dict[int, int]] = defaultdict(dict)
-    _count(counts, chunks.filter(level__gte=1))
+    _count(counts, [part.series for part in parts], "level >= 1", span)
     near = [
         part.series
         for part in parts
         if part.floor == 0 and (held := counts[part.series]) and held.get(1, 0) <= most  # not held: all is in level 0
     ]
     if near:
-        _count(counts, chunks.filter(level=0, series__in=near))
+        _count(counts, near, "level = 0", span)
     found: dict[int, list[int]] = defaultdict(list)
     for part in parts:
         held = counts[part.series]
@@ -105,16 +110,29 @@ def _levels(chunks: QuerySet[Chunk], parts: Sequence[Wanted], most: int) -> dict
     return found
 
 
-def _count(counts: dict[int, dict[int, int]], chunks: QuerySet[Chunk]) -> None:
-    for series, level, points in chunks.values_list("series", "level").annotate(Sum("count")):
-        counts[series][level] = points
+def _count(counts: dict[int, dict[int, int]], series: Sequence[int], levels: str, span: Span) -> None:
+    where = f"{_among(series)} AND {levels} AND {TOUCHING} GROUP BY series_id, level"
+    rows = _asked(f"SELECT series_id, level, SUM(count) FROM {CHUNKS} WHERE {where}", [*series, *span])  # noqa: S608
+    for one, level, points in rows:
+        counts[one][level] = points
 
 
-def _on(levels: dict[int, list[int]]) -> Q:
-    found = Q()
-    for level, series in levels.items():
-        found |= Q(series__in=series) & (Q(level=level) | Q(level__lt=level, loose=True))
-    return found
+def _on(levels: Mapping[int, Sequence[int]], span: Span) -> tuple[str, list[float]]:
+    """Return the condition of what is read of each level, and its values."""
+    some = [f"{_among(series)} AND (level = %s OR (level < %s AND loose))" for series in levels.values()]
+    values = [value for level, series in levels.items() for value in (*series, level, level)]
+    return f"({' OR '.join(some)}) AND {TOUCHING}", [*values, *span]
+
+
+def _among(series: Sequence[int]) -> str:
+    return f"series_id IN ({', '.join(['%s'] * len(series))})"
+
+
+def _asked(sql: str, values: Sequence[float]) -> list[Any]:
+    """As text: to put these questions together from objects took a fifth of a window's time."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return list(cursor.fetchall())
 
 
 def rests(row: Series) -> list[float]:
