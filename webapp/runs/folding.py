@@ -143,7 +143,9 @@ def _block(lines: Sequence[Told]) -> tuple[Any, ...]:
 def _packed(line: Told) -> str:
     """Return all that is a line's own, as a block keeps it; kind and step follow where it is no sample."""
     same = f"{line.number},{line.seq},{_ticks(line.at)},{_ticks(line.received_at)},{line.text}"
-    return f"[{same}]" if line.kind == Kind.SAMPLE else f'[{same},"{line.kind}",{json.dumps(line.step)}]'
+    if line.kind == Kind.SAMPLE:
+        return f"[{same}]"
+    return f'[{same},"{line.kind}",{"null" if line.step is None else line.step}]'
 
 
 def _add(streams: Sequence[Sequence[Told]]) -> None:
