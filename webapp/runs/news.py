@@ -8,7 +8,7 @@ from operator import attrgetter
 from training.spec.events import Kind
 
 from .fresh import Fresh
-from .readings import LOSS, number_of, readings
+from .readings import LOSS, figures, number_of
 from .serieskeys import Key, is_known, names_of
 
 Points = dict[Key, dict[float, float]]  # of each series {x: value}
@@ -43,7 +43,7 @@ class News:
         """Return of each series at least the last point, and all losses; of one x the later line's."""
         found: Points = {Key(attempt, LOSS, "step"): losses for attempt, losses in self._losses.items()}
         for event in (*self._samples, *sorted(self._last.values(), key=attrgetter("number"))):
-            for reading in readings(event):
-                key = Key(event.attempt_id, reading.name[:100], reading.axis)
-                found.setdefault(key, {})[reading.x] = reading.value
+            axis, x, numbers = figures(event)
+            for name, value in numbers:
+                found.setdefault(Key(event.attempt_id, name, axis), {})[x] = value
         return found

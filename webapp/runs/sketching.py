@@ -15,6 +15,7 @@ from training.spec.events import strict
 
 MOST = 80  # points kept: twice what a curve of 80 pixels shows
 Value = float | str
+Point = tuple[float, Value]
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,17 @@ def drawn_on(old: Drawn, attempt: int, after: float, points: Mapping[float, floa
     end = max(points)
     newer = attempt > old.attempt or end >= old.step
     step, last = (end, _value(points[end])) if newer else (old.step, old.last)
-    stride, curve = _thinned(old.stride, [*((float(x), y) for x, y in kept), *_shown(points)])
+    stride, curve = _thinned(old.stride, *_grown(old.stride, kept, _shown(points)))
     return Drawn(attempt, step, last, stride, curve)
 
 
-def _shown(points: Mapping[float, float]) -> list[tuple[float, Value]]:
+def _grown(stride: int, kept: list[list[Value]], new: list[Point]) -> tuple[list[list[Value]], list[Point]]:
+    """Return what of a curve stays as it is, and the points behind that; mostly all but its last one stays."""
+    settled = len(kept) - 1 if kept and new[0][0] > float(kept[-1][0]) else 0
+    return kept[:settled], _cut(stride, [*((float(x), y) for x, y in kept[settled:]), *new])
+
+
+def _shown(points: Mapping[float, float]) -> list[Point]:
     return [(x, _value(y)) for x, y in sorted(points.items())]
 
 
@@ -52,16 +59,16 @@ def _value(number: float) -> Value:
     return float(f"{number:.6g}") if math.isfinite(number) else str(strict(number))
 
 
-def _thinned(stride: int, points: list[tuple[float, Value]]) -> tuple[int, list[list[Value]]]:
-    kept = _cut(stride, points)
-    while len(kept) > MOST:
+def _thinned(stride: int, settled: list[list[Value]], rest: list[Point]) -> tuple[int, list[list[Value]]]:
+    curve = [*settled, *([x, y] for x, y in rest)]
+    while len(curve) > MOST:
         stride *= 2
-        kept = _cut(stride, kept)
-    return stride, [[x, y] for x, y in kept]
+        curve = [[x, y] for x, y in _cut(stride, [(float(x), y) for x, y in curve])]
+    return stride, curve
 
 
-def _cut(stride: int, points: list[tuple[float, Value]]) -> list[tuple[float, Value]]:
-    found: dict[int, tuple[float, Value]] = {}
+def _cut(stride: int, points: list[Point]) -> list[Point]:
+    found: dict[int, Point] = {}
     for point in points:
         stretch = max(0, math.ceil(point[0]) - 1) // stride
         rival = found.get(stretch)
@@ -70,5 +77,5 @@ def _cut(stride: int, points: list[tuple[float, Value]]) -> list[tuple[float, Va
     return [found[stretch] for stretch in sorted(found)]
 
 
-def _rank(stretch: int, point: tuple[float, Value]) -> tuple[bool, float]:
+def _rank(stretch: int, point: Point) -> tuple[bool, float]:
     return isinstance(point[1], str), point[0] if stretch else -point[0]
