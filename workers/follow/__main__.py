@@ -7,6 +7,7 @@ What is read and where it ends are stored in one transaction, so a killed follow
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from contextlib import suppress
@@ -18,6 +19,10 @@ async def main() -> None:
     """Follow until SIGTERM or SIGINT."""
     from .follower import Follower  # models can be imported only now
 
+    # What is loaded stays. A full collection looked through 135,000 objects, every 1.5 s where 500 lines came a second:
+    # 95 ms in which no line went on.
+    gc.collect()
+    gc.freeze()
     running = asyncio.current_task()
     assert running is not None
     for number in (signal.SIGTERM, signal.SIGINT):
