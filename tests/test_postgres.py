@@ -1,6 +1,41 @@
-"""The tests' own PostgreSQL really serves."""
+"""The tests' own PostgreSQL really serves, and the site keeps connections to one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import psycopg
+
+ASKED = """
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+import psycopg
+import webapp.asgi
+from django.db import connection
+
+def request():
+    "As a thread of a request does: ask, and close at its end."
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            return cursor.fetchone()[0]
+    finally:
+        connection.close()
+
+def apart():
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(request).result()
+
+kept = [apart() for _ in range(6)]
+with psycopg.connect(os.environ["SHARDBOARD_DATABASE_URL"]) as other:
+    other.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(set(kept))])
+print(json.dumps([kept, apart()]))
+"""
 
 
 def test_it_serves(postgres_url: str) -> None:
@@ -8,3 +43,19 @@ def test_it_serves(postgres_url: str) -> None:
         row = connection.execute("select current_setting('server_version_num')::int").fetchone()
     assert row is not None
     assert row[0] >= 150000
+
+
+def test_the_site_s_threads_share_connections_and_none_gets_a_dead_one(postgres_url: str, tmp_path: Path) -> None:
+    env = os.environ | {"SHARDBOARD_DATABASE_URL": postgres_url, "SHARDBOARD_STATE": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", ASKED],
+        cwd=Path(__file__).parents[1],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    kept, after = json.loads(run.stdout)
+    assert len(set(kept)) < len(kept)
+    assert after not in kept

@@ -88,6 +88,7 @@ SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=30000;",
 }
+POOL = {"min_size": 2, "max_size": 50, "timeout": 10.0}
 DATABASES = {
     "default": dj_database_url.parse(
         env.secret("SHARDBOARD_DATABASE_URL") or f"sqlite:///{STATE_DIR / 'shardboard.sqlite3'}", conn_max_age=0
@@ -97,6 +98,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
     # A file, as in use: a database in memory knows no WAL, and its writers fail instead of queueing.
     DATABASES["default"]["TEST"] = {"NAME": str(STATE_DIR / "test.sqlite3")}
+elif env.flag("SHARDBOARD_DATABASE_POOL"):  # set by webapp.asgi; PostgreSQL itself takes 100 connections
+    DATABASES["default"] |= {"CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": POOL}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.secret("SHARDBOARD_REDIS_URL") or "redis://127.0.0.1:6379/0"
