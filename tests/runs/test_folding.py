@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import Count
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,6 +107,23 @@ def test_who_catches_up_folds_at_once_what_is_no_row_ever(attempt: Attempt) -> N
     assert found is not None
     assert (found.steps, found.values[-1]) == ([one.step for one in lines if one.step], 1 / count)
     assert fold(held) == 0
+
+
+def test_what_comes_while_the_journal_is_read_is_no_gap_in_it(attempt: Attempt) -> None:  # noqa: F811
+    """Lines of who catches up are in blocks at once, while those beside them are rows, which were read before."""
+    held, logs, late = stream(attempt), stream(attempt, "log@0"), iter([True])
+
+    def write_first(execute: Any, sql: str, *rest: Any) -> Any:
+        if "runs_sampleblock" in sql and next(late, False):
+            journal.record(logs, [line(1, "log", None, text="x")], 1)
+            journal.record(held, [line(seq, "metrics", seq, loss=1.0) for seq in range(1, 3 * BLOCK)], 1)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(write_first):
+        numbers = [event.number for event in replayed(attempt.run_id, 0, 1000)]
+    assert next(late, None) is None, "it was written"
+    numbers += [event.number for event in replayed(attempt.run_id, numbers[-1], 1000)]
+    assert numbers == list(range(1, Run.objects.get().journal + 1))
 
 
 def test_a_part_of_a_series_over_time(attempt: Attempt) -> None:  # noqa: F811

@@ -7,7 +7,7 @@ from heapq import merge
 from operator import attrgetter
 
 from .folding import unfolded
-from .models import Attempt, Event, SampleBlock
+from .models import Attempt, Event, Run, SampleBlock
 
 AT_ONCE = 8  # blocks
 
@@ -27,23 +27,25 @@ def written(attempt: Attempt, source: str, kinds: Collection[str]) -> Iterator[E
 def replayed(run_id: int, after: int, limit: int) -> list[Event]:
     """Return at most `limit` events past number `after`, by number; those that were folded are no rows.
 
-    Events are read before blocks: what is folded in between is in both, and counts once.
+    Events are read before blocks: what is folded in between is in both, and counts once. The end is read before both:
+    of what is written in between, blocks alone would be seen, and whoever asks on would pass over the rows beside them.
     """
-    rows = Event.objects.filter(run_id=run_id, number__gt=after).select_related("attempt").order_by("number")
-    found = {row.number: row for row in rows[:limit]}
-    blocks = SampleBlock.objects.filter(run_id=run_id, last__gt=after).select_related("attempt").order_by("first")
+    end = Run.objects.values_list("journal", flat=True).filter(pk=run_id).first() or 0
+    rows = Event.objects.filter(run_id=run_id, number__gt=after, number__lte=end).select_related("attempt")
+    found = {row.number: row for row in rows.order_by("number")[:limit]}
+    blocks = SampleBlock.objects.filter(run_id=run_id, last__gt=after, first__lte=end).select_related("attempt")
     if len(found) == limit:
         blocks = blocks.filter(first__lt=max(found))
-    _add(found, blocks.iterator(AT_ONCE), after, limit)
+    _add(found, blocks.order_by("first").iterator(AT_ONCE), range(after + 1, end + 1), limit)
     return [found[number] for number in sorted(found)[:limit]]
 
 
-def _add(found: dict[int, Event], blocks: Iterable[SampleBlock], after: int, limit: int) -> None:
-    """Add what `blocks`, which come by their first number, hold past `after`, as far as it can be among the first."""
+def _add(found: dict[int, Event], blocks: Iterable[SampleBlock], wanted: range, limit: int) -> None:
+    """Add what `blocks`, which come by their first number, hold of `wanted`, as far as it can be among the first."""
     for block in blocks:
         if len(found) >= limit and block.first > sorted(found)[limit - 1]:
             return
         for event in unfolded(block):
-            if event.number > after:
+            if event.number in wanted:
                 event.attempt = block.attempt
                 found.setdefault(event.number, event)
