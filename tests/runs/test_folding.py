@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 def sample(seq: int, *, broken: bool = False) -> Any:
     gpus = [{"index": 0, "used": seq, "total": 99, "load": "NaN" if seq == 7 else None if seq == 8 else 0.5}]
-    return line(seq, "sample", None, ram_used=1000 + seq, gpus=3 if broken else gpus, text="x")
+    return line(seq, "sample", 6 if seq == 6 else None, ram_used=1000 + seq, gpus=3 if broken else gpus, text="x")
 
 
 def fill(attempt: Attempt, count: int) -> Stream:  # noqa: F811
@@ -57,7 +57,9 @@ def seen(run: Run) -> dict[str, Any]:
         "last": series.last_values(run),
         "names": series.names(run),
         "memory": [(node.bars, node.sample.seq) for node in memory(run)["nodes"]],
-        "events": [(e.number, e.source, e.seq, e.at, e.received_at, e.data) for e in replayed(run.pk, 0, 10_000)],
+        "events": [
+            (e.number, e.source, e.seq, e.at, e.received_at, e.step, e.data) for e in replayed(run.pk, 0, 10_000)
+        ],
     }
 
 

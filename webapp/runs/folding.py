@@ -143,9 +143,9 @@ def _block(lines: Sequence[Told]) -> tuple[Any, ...]:
 
 
 def _packed(line: Told) -> str:
-    """Return all that is a line's own, as a block keeps it; kind and step follow where it is no sample."""
+    """Return all that is a line's own, as a block keeps it; kind and step follow unless it is a sample without one."""
     same = f"{line.number},{line.seq},{_ticks(line.at)},{_ticks(line.received_at)},{line.text}"
-    if line.kind == Kind.SAMPLE:
+    if line.kind == Kind.SAMPLE and line.step is None:
         return f"[{same}]"
     return f'[{same},"{line.kind}",{"null" if line.step is None else line.step}]'
 
