@@ -26,7 +26,7 @@ def test_a_picture_of_named_series_has_those_alone(page: Client, world: World) -
     feed.write("node@0", ("sample", None, {"cpu": 0.5, "ram_used": 5}))
     address = f"/runs/{feed.run.pk}/series.json"
     assert {"loss", "node0/ram_used"} < page.get(address).json()["series"].keys()
-    assert page.get(f"{address}?name=node0/cpu&name=loss").json()["series"].keys() == {"node0/cpu", "loss"}
+    assert page.get(f"{address}?name=node0/cpu&name=loss&name=no%00").json()["series"].keys() == {"node0/cpu", "loss"}
 
 
 def test_a_window_of_a_series_comes_with_the_points_just_outside(page: Client, world: World) -> None:
