@@ -14,6 +14,7 @@ from webapp.runs.models import Stream
 
 log = logging.getLogger(__name__)
 SECONDS = 0.05  # at one go
+MOST = 8 * folding.TOGETHER  # streams of one transaction
 
 
 class Folds:
@@ -38,20 +39,30 @@ class Folds:
         while self._due and time.monotonic() < until:
             try:
                 with transaction.atomic():  # one for some: with each of its own, waiting for the disk was most of it
-                    while self._due and time.monotonic() < until:
-                        _fold([self._due.pop(pk) for pk in list(islice(self._due, folding.TOGETHER))])
+                    self._fold_first(until)
             except Exception:
                 log.exception("some streams' lines are not folded now")
 
+    def _fold_first(self, until: float) -> None:
+        """Fold those that have been due for longest, as many as there is time for.
+
+        In the order in which whoever locks several runs takes them: the locks of all are held until the end.
+        """
+        due = sorted(islice(self._due, MOST), key=lambda pk: self._due[pk].attempt.run_id)
+        for at in range(0, len(due), folding.TOGETHER):
+            _fold([self._due.pop(pk) for pk in due[at : at + folding.TOGETHER]])
+            if time.monotonic() > until:
+                return
+
 
 def _fold(streams: Sequence[Stream]) -> None:
-    """Fold streams together; where that fails each by itself, in the order in which whoever locks runs takes them."""
+    """Fold streams, by rising run, together; where that fails each by itself."""
     try:
         folding.fold_all(streams)
         return
     except Exception:  # noqa: BLE001  told below, where it is known whose lines they are
         serieskeys.forget()
-    for stream in sorted(streams, key=lambda stream: stream.attempt.run_id):
+    for stream in streams:
         try:
             folding.fold(stream)
         except Exception:  # rows of their own are as good, only more
