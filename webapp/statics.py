@@ -16,7 +16,12 @@ from .security import POLICY
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
-SECURE = [(b"content-security-policy", POLICY.encode()), (b"x-content-type-options", b"nosniff")]
+SECURE = [  # as pages have them of Django and ours
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
 
 
 class Statics:
