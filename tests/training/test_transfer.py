@@ -156,3 +156,10 @@ def test_what_a_dead_node_left_goes_with_the_next_transfer(tmp_path: Path) -> No
     os.utime(old, (1, 1))
     Place(str(tmp_path / "transfers" / "new")).make()
     assert [path.name for path in (tmp_path / "transfers").iterdir()] == ["new"]
+
+
+def test_a_node_without_ssh_keygen_says_so_in_one_line(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "training", "fetch-key", str(tmp_path / "taker")]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert done.stderr == "fetch-key: there is no ssh-keygen on this node: install OpenSSH's client\n"

@@ -174,12 +174,12 @@ def test_where_it_was_brought_is_known(world: World, stopped: Feed) -> None:
 
 def test_what_a_resume_brings_is_told_beforehand(page: Client, stopped: Feed) -> None:
     row = at(stopped.run, 5)
-    told = "its shards are brought together first, with their hashes: 500 B to alpha, 500 B to beta."
-    assert f"To resume: On private disks {told}" in text_of(page.get(f"/runs/{stopped.run.pk}/"))
+    told = "brings its shards together from private disks, with their hashes: 500 B to alpha, 500 B to beta."
+    assert f"A resume first {told}" in text_of(page.get(f"/runs/{stopped.run.pk}/"))
     actions.look_at_checkpoint(row)
     copies = row.copies.order_by("id")
     CheckpointCopy.objects.filter(pk=copies[0].pk).update(bytes=1000, parts=[0, 1])
-    assert moves.foretold(row) == f"On private disks {told}".replace("500 B to alpha, ", "")
+    assert moves.foretold(row) == f"A resume first {told}".replace("500 B to alpha, ", "")
     CheckpointCopy.objects.filter(pk=copies[1].pk).update(bytes=1000, parts=[0, 1])
     assert moves.foretold(row) == "", "one disk, or each has the other's part by now"
 

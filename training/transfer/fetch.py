@@ -37,8 +37,12 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 def key(argv: list[str]) -> int:
     """Make the place and its key; print the public half: `python -m training fetch-key PLACE`."""
     place = Place(argv[0])
-    place.make()
-    print(make_key(place.key))
+    try:
+        place.make()
+        print(make_key(place.key))
+    except OSError as error:
+        print(f"fetch-key: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

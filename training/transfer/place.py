@@ -50,7 +50,10 @@ def make_key(path: Path) -> str:
     """Make an Ed25519 key pair at `path` unless there is one; return its public half. Raises OSError."""
     if not path.exists():
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)]
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            raise OSError("there is no ssh-keygen on this node: install OpenSSH's client") from error
         if done.returncode:
             raise OSError(f"ssh-keygen: {done.stderr.strip() or done.stdout.strip()}")
     return " ".join(path.with_suffix(".pub").read_text("ascii").split()[:2])

@@ -15,7 +15,7 @@ def foretold(checkpoint: Checkpoint) -> str:
     if not any(lacking.values()) or disk(writers, checkpoint.nodes) == SHARED:
         return ""
     texts = [f"{size(count)} to {name}" for name, count in lacking.items() if count]
-    return f"On private disks its shards are brought together first, with their hashes: {', '.join(texts)}."
+    return f"A resume first brings its shards together from private disks, with their hashes: {', '.join(texts)}."
 
 
 def _lacks(place: Place, writers: list[Place]) -> int:
