@@ -81,6 +81,7 @@ def test_it_filters_and_searches(page: Client, world: World) -> None:
     ):
         assert names(page.get(f"/runs/?{query}")) == wanted
     assert choices()["tags"] == ["a", "long context"]
+    assert 'href="?&amp;tag=long%20context"' in page.get("/runs/").content.decode()
     assert 'href="?sort=name&amp;tag=long%20context"' in page.get("/runs/?sort=name&page=9&tag=a").content.decode()
 
 
