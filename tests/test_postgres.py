@@ -22,8 +22,8 @@ def request():
     "As a thread of a request does: ask, and close at its end."
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_backend_pid()")
-            return cursor.fetchone()[0]
+            cursor.execute("SELECT pg_backend_pid(), current_setting('application_name')")
+            return cursor.fetchone()
     finally:
         connection.close()
 
@@ -33,7 +33,7 @@ def apart():
 
 kept = [apart() for _ in range(6)]
 with psycopg.connect(os.environ["SHARDBOARD_DATABASE_URL"]) as other:
-    other.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(set(kept))])
+    other.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [[pid for pid, _ in set(kept)]])
 print(json.dumps([kept, apart()]))
 """
 
@@ -46,7 +46,8 @@ def test_it_serves(postgres_url: str) -> None:
 
 
 def test_the_site_s_threads_share_connections_and_none_gets_a_dead_one(postgres_url: str, tmp_path: Path) -> None:
-    env = os.environ | {"SHARDBOARD_DATABASE_URL": postgres_url, "SHARDBOARD_STATE": str(tmp_path)}
+    url = f"{postgres_url}?application_name=the-site"
+    env = os.environ | {"SHARDBOARD_DATABASE_URL": url, "SHARDBOARD_STATE": str(tmp_path)}
     run = subprocess.run(
         [sys.executable, "-c", ASKED],
         cwd=Path(__file__).parents[1],
@@ -57,5 +58,7 @@ def test_the_site_s_threads_share_connections_and_none_gets_a_dead_one(postgres_
     )
     assert run.returncode == 0, run.stderr
     kept, after = json.loads(run.stdout)
-    assert len(set(kept)) < len(kept)
-    assert after not in kept
+    pids = {pid for pid, _ in kept}
+    assert len(pids) < len(kept)
+    assert after[0] not in pids
+    assert {name for _, name in [*kept, after]} == {"the-site"}  # what the address asks for holds

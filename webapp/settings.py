@@ -99,7 +99,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, as in use: a database in memory knows no WAL, and its writers fail instead of queueing.
     DATABASES["default"]["TEST"] = {"NAME": str(STATE_DIR / "test.sqlite3")}
 elif env.flag("SHARDBOARD_DATABASE_POOL"):  # set by webapp.asgi; PostgreSQL itself takes 100 connections
-    DATABASES["default"] |= {"CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": POOL}}
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = POOL  # beside what the address asks for, as sslmode
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.secret("SHARDBOARD_REDIS_URL") or "redis://127.0.0.1:6379/0"
