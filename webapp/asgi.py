@@ -10,6 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 # A thread of each request would connect anew, and PostgreSQL begin with empty caches: a third of the list's time.
 os.environ.setdefault("SHARDBOARD_DATABASE_POOL", "1")
 http = get_asgi_application()
+del os.environ["SHARDBOARD_DATABASE_POOL"]  # the settings have it; not for processes that this one starts
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402  models load only after the line above
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402

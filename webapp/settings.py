@@ -130,6 +130,7 @@ STATICFILES_DIRS = [BASE_DIR / "webapp" / "static"] + [
     if folder.is_dir()
 ]
 WHITENOISE_USE_FINDERS = True  # see statics.py
+WHITENOISE_MAX_AGE = 0  # asked for anew by each page: after an upgrade an old module may lack what a new one imports
 
 CURRENCY = env.text("SHARDBOARD_CURRENCY", "$")  # of the price of a GPU hour
 

@@ -40,6 +40,7 @@ def test_a_file_is_sent_as_it_is() -> None:
 
 def test_a_file_that_a_browser_has_is_not_sent_again() -> None:
     _, headers, _ = answer(SCRIPT)
+    assert "max-age=0" in headers["cache-control"], "but it asks: after an upgrade all are of one release"
     assert answer(SCRIPT, if_modified_since=headers["last-modified"])[::2] == (304, b"")
 
 

@@ -175,6 +175,7 @@ class RunConsumer(AsyncJsonWebsocketConsumer):
                 await self.wanted.wait()
         except TimeoutError:
             await self._tell_time()
+            await pages().hear()  # nothing came: it may be that nobody listens any more
 
     async def _tell_time(self) -> None:
         await self.send(written({"now": timezone.now().isoformat()}))

@@ -57,7 +57,7 @@ class Pages:
             while True:
                 self._nudged(await layer.receive(channel))
         except Exception:  # a task of its own: nobody else would hear of it
-            log.exception("nudges are heard again with the next page; until then pages look by themselves")
+            log.exception("nudges are heard again once a page asks; until then pages look by themselves")
 
     def _nudged(self, message: dict[str, Any]) -> None:
         for how, hurried in (("runs", True), ("calm", False)):
