@@ -110,8 +110,10 @@ class Sshd:
     async def _run(self, process: asyncssh.SSHServerProcess) -> None:
         self.commands.append(process.command)
         pipe = asyncio.subprocess.PIPE
+        # A log-in hears a hang-up, also where whoever runs the tests (nohup) does not.
+        argv = ("env", "--default-signal=HUP", "sh", "-c", process.command)
         child = await asyncio.create_subprocess_exec(
-            "sh", "-c", process.command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            *argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
         self._children.add(child)
         feeding = asyncio.ensure_future(_feed(process.stdin, child))

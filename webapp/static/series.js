@@ -2,7 +2,7 @@
 // A value that is not finite arrives as its name ("NaN", "Infinity", "-Infinity") and is kept as null with a mark.
 
 export const MOST = 3000; // points that a curve holds, twice as many as a picture of it has; beyond, it is thinned as webapp/runs/thinning.py does
-const PER_BUCKET = 6; // of the thinned curve, of which the first, least, greatest and last point stay, and one that is not finite
+const PER_BUCKET = 5; // of the thinned curve, of which the first, least, greatest and last point stay, and one that is not finite
 
 export class Curve {
   /** `whole`: it holds all of its series, and not only what came since the page was opened. */
