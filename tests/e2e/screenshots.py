@@ -86,7 +86,7 @@ def of_runs(stack: Stack, run: int, failed: int, other: int) -> list[Picture]:
 
 def at_work() -> list[Picture]:
     """Return those that show more while a run trains and another waits."""
-    wide = [Picture("runs", "/runs/", height=500), Picture("queue", "/queue/", height=500)]
+    wide = [Picture("runs", "/runs/", height=760), Picture("queue", "/queue/", height=500)]
     return [
         *wide,
         Picture("nodes", "/fleet/nodes/", height=580),
