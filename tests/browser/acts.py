@@ -7,19 +7,24 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.bench.store.folded import folded
 from tests.webapp.rows import HOSTILE, START, Feed, make_world
 from tests.webapp.trials import exported
 from training.spec.faults import Reason
 from webapp.notices import telling
 from webapp.notices.models import Notice, Sending
 from webapp.notices.subscribing import subscribe
-from webapp.runs import actions
-from webapp.runs.models import Placement, Run
+from webapp.runs import actions, levels
+from webapp.runs.each import insert_each
+from webapp.runs.folding import BLOCK
+from webapp.runs.models import Chunk, Placement, Run, Series
+from webapp.runs.packing import Column
 from webapp.runs.replay import replayed
 from webapp.runs.states import RunState
 from workers.notices import watching
@@ -54,6 +59,16 @@ class Rows:
         same = {"grad_norm": 1.0, "learning_rate": 1e-4}
         figures = (same | {"loss": loss, "num_tokens": 512.0 * (after + i)} for i, loss in enumerate(losses, 1))
         self.feeds[run].write("train@0", *(("metrics", after + i, data) for i, data in enumerate(figures, 1)))
+
+    def past(self, run: int, count: int, other: dict[int, float]) -> None:
+        """Give the run's loss so many steps, as folding leaves them: 0.5 to 1.5, but where there is another value."""
+        values = 1 + np.sin(np.arange(count)) / 2
+        for step, value in other.items():
+            values[int(step) - 1] = value
+        row = Series.objects.create(attempt=self.feeds[run].run.attempt, name="loss", axis="step")
+        chunks = folded(Column(np.arange(1.0, count + 1), values), BLOCK)
+        rows = [levels.row(row.pk, part, level, loose=loose) for level, loose, part in chunks]
+        insert_each(Chunk, levels.COLUMNS, rows)
 
     def samples(self, run: int, count: int) -> None:
         for rank in range(2):
