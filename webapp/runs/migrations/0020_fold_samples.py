@@ -26,7 +26,7 @@ def fold(apps, schema_editor):
 
 def fold_block(of, events):
     first, numbers = events[0], [event.number for event in events]
-    body = pack_samples([[e.number, e.seq, ticks(e.at), ticks(e.received_at), e.data] for e in events])
+    body = pack_samples([packed(event) for event in events])
     of('SampleBlock').create(run_id=first.run_id, attempt_id=first.attempt_id, source=first.source,
                              first=min(numbers), last=max(numbers), count=len(events), body=body)  # fmt: skip
     columns = {}
@@ -45,14 +45,19 @@ def fold_block(of, events):
     of('Event').filter(pk__in=[event.pk for event in events]).delete()
 
 
+def packed(event):
+    row = [event.number, event.seq, ticks(event.at), ticks(event.received_at), event.data]
+    return row if event.step is None else [*row, 'sample', event.step]
+
+
 def unfold(apps, schema_editor):
     of = rows_of(apps, schema_editor)
     events = of('Event')
     for block in of('SampleBlock').iterator(chunk_size=8):
         same = {'run_id': block.run_id, 'attempt_id': block.attempt_id, 'source': block.source, 'kind': 'sample'}
         events.bulk_create(
-            events.model(number=number, seq=seq, at=time(at), received_at=time(received), data=data, **same)
-            for number, seq, at, received, data in unpack_samples(bytes(block.body))
+            events.model(number=number, seq=seq, at=time(at), received_at=time(received), data=data, step=step, **same)
+            for number, seq, at, received, data, step in map(whole, unpack_samples(bytes(block.body)))
         )
     of('SampleBlock').all().delete()
     of('Chunk').filter(series__axis='time').delete()
@@ -64,6 +69,11 @@ def unfold(apps, schema_editor):
         if len(points) > AT_ONCE:
             put_points(of, points)
     put_points(of, points)
+
+
+def whole(row):
+    """Return number, seq, two times, data and step: a sample that has none ends with its data."""
+    return [*row[:5], row[6] if len(row) > 5 else None]
 
 
 def put_points(of, points):

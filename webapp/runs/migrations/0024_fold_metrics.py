@@ -107,15 +107,18 @@ def unfold(apps, schema_editor):
 
 
 def unfold_block(of, block):
+    """A block becomes rows where it has more in it than samples without a step, which are as they were before."""
     event = of('Event').model
     same = {'run_id': block.run_id, 'attempt_id': block.attempt_id, 'source': block.source}
-    rows = [row for row in unpack_samples(bytes(block.body)) if len(row) > 5]
+    rows = unpack_samples(bytes(block.body))
+    if all(len(row) == 5 for row in rows):
+        return
+    whole = (row if len(row) > 5 else [*row, 'sample', None] for row in rows)
     of('Event').bulk_create(
         event(number=number, seq=seq, at=time(at), received_at=time(received), data=data, kind=kind, step=step, **same)
-        for number, seq, at, received, data, kind, step in rows
+        for number, seq, at, received, data, kind, step in whole
     )
-    if rows:
-        block.delete()
+    block.delete()
 
 
 def put_points(of, points):
