@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 
-from tests.webapp.rows import World, make_world
+from tests.webapp.rows import Feed, World, make_world
 from webapp.runs.sharing import BATCHES
 
 
@@ -26,3 +27,10 @@ def layer(settings: Any, redis_url: str, tmp_path: Path) -> Iterator[None]:
 @pytest.fixture
 def world(transactional_db: None, tmp_path: Path) -> World:
     return make_world(tmp_path)
+
+
+@pytest.fixture
+async def feed(world: World) -> Feed:
+    found: Feed = await sync_to_async(world.running)()
+    await found.run.arefresh_from_db()
+    return found

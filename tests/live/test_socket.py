@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import math
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client
 
 from tests.webapp.rows import Feed, World
 from webapp.asgi import application
-from webapp.runs import consumers, live, sharing
+from webapp.runs import consumers, live
 
+from .pages import HERE, batch, cookie, in_thread, opened, socket
 from .visitor import Visitor
-
-HERE = (b"origin", b"http://localhost")
-
-in_thread: Callable[..., Any] = sync_to_async
-
-
-async def cookie(world: World) -> tuple[bytes, bytes]:
-    client = Client()
-    await client.aforce_login(world.user)
-    return b"cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
-
-
-def socket(run: int, *headers: tuple[bytes, bytes]) -> Visitor:
-    return Visitor(application, f"/ws/runs/{run}/", list(headers))
-
-
-@asynccontextmanager
-async def opened(world: World, run: int) -> AsyncIterator[Visitor]:
-    visitor = socket(run, HERE, await cookie(world))
-    accepted, _ = await visitor.connect()
-    assert accepted
-    try:
-        yield visitor
-    finally:
-        await visitor.leave()
-
-
-async def batch(visitor: Visitor) -> dict[str, Any]:
-    """Return the next batch as strict JSON; heartbeats are passed over, as many as come in a minute."""
-    for _ in range(12):
-        text = await visitor.text()
-        found: dict[str, Any] = json.loads(text, parse_constant=pytest.fail)
-        if "cursor" in found:
-            return found
-    pytest.fail("nothing but heartbeats")
-
-
-@pytest.fixture
-async def feed(world: World) -> Feed:
-    found: Feed = await in_thread(world.running)()
-    await found.run.arefresh_from_db()
-    return found
 
 
 async def test_it_replays_from_the_cursor(world: World, feed: Feed) -> None:
@@ -247,59 +201,3 @@ async def test_a_log_line_waits_for_the_metric_that_follows(
         await in_thread(feed.metrics)(1.0)
         found = await batch(page)
         assert (len(found["log"]), len(found["points"]["loss"])) == (1, 1)
-
-
-async def test_pages_at_the_same_event_share_what_is_read(
-    world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reads: list[tuple[int, int]] = []
-
-    def counted(run_id: int, after: int) -> dict[str, Any]:
-        reads.append((run_id, after))
-        return live.batch(run_id, after)
-
-    monkeypatch.setattr(sharing, "batch", counted)
-    monkeypatch.setattr(sharing, "GATHER", 0.2)
-    async with AsyncExitStack() as stack:
-        pages = [await stack.enter_async_context(opened(world, feed.run.pk)) for _ in range(5)]
-        for page in pages:
-            await page.send({"after": feed.run.journal})
-        for page in pages:
-            assert "now" in json.loads(await page.text())
-        reads.clear()
-        await in_thread(feed.metrics)(2.5)
-        assert [(await batch(page))["points"]["loss"] for page in pages] == [[[1.0, 2.5]]] * 5
-    assert reads == [(feed.run.pk, feed.run.journal)]
-
-
-async def test_a_read_that_has_begun_is_not_shared(world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is committed while one page's rows are being read is in the answer to whoever asks after that."""
-    began, go_on = threading.Event(), threading.Event()
-
-    def held(run_id: int, after: int) -> dict[str, Any]:
-        found = live.batch(run_id, after)
-        began.set()
-        assert go_on.wait(30)
-        return found
-
-    monkeypatch.setattr(sharing, "batch", held)
-    start = feed.run.journal
-    early = asyncio.create_task(sharing.BATCHES.after(feed.run.pk, start))
-    assert await asyncio.to_thread(began.wait, 30)
-    await in_thread(feed.metrics)(2.5)
-    late = asyncio.create_task(sharing.BATCHES.after(feed.run.pk, start))
-    await asyncio.sleep(0)
-    go_on.set()
-    assert ((await early).cursor, (await late).cursor) == (start, start + 1)
-
-
-async def test_what_is_wrong_with_one_run_ends_no_other_page(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(run_id: int, after: int) -> dict[str, Any]:
-        if run_id != feed.run.pk:
-            raise ValueError("a row that can't be read")
-        return live.batch(run_id, after)
-
-    monkeypatch.setattr(sharing, "batch", broken)
-    both = (sharing.BATCHES.after(run, feed.run.journal) for run in (feed.run.pk + 1, feed.run.pk))
-    failed, found = await asyncio.gather(*both, return_exceptions=True)
-    assert (type(failed), getattr(found, "cursor", None)) == (ValueError, feed.run.journal)

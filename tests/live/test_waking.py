@@ -9,8 +9,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from redis.exceptions import RedisError
 
+from tests.webapp.rows import Feed, World
+from webapp.runs import consumers
 from webapp.runs.nudge import nudge
 from webapp.runs.waking import pages
+
+from .pages import opened
 
 
 async def test_a_page_is_woken_for_its_own_run() -> None:
@@ -36,3 +40,20 @@ async def test_after_a_failure_the_next_page_subscribes_anew(settings: Any) -> N
         await pages().hear()
         await sync_to_async(nudge)([1])
         await heard.wait()
+
+
+async def test_an_open_page_finds_out_that_nobody_listens(
+    world: World, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "LOOK_ANYWAY", 0.05)
+    async with opened(world, feed.run.pk) as page:
+        await page.send({"after": feed.run.journal})
+        await page.text()
+        before = pages()._subscribed
+        assert before is not None
+        (await before).cancel()
+        for _ in range(200):  # heartbeats
+            await page.text()
+            if pages()._subscribed is not before:
+                break
+        assert pages()._subscribed is not before
