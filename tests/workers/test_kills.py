@@ -119,17 +119,13 @@ def wait(run: Run, condition: Callable[[Run], Any], service: Service) -> None:
         time.sleep(0.1)
 
 
-def finished(run: Run, service: Service, world: World) -> None:
-    wait(run, lambda r: r.has_ended, service)
-    assert (run.state, run.reason) == ("succeeded", "completed"), run.reason_text
-    assert world.supervisors() == []
-    stored_equals_written(run)
-
-
 def test_a_worker_killed_while_it_launches_leaves_no_orphan(world: World, service: Service) -> None:
     world.behave(steps=20, pace=0.1)
     run = world.run()
     wait(run, lambda r: r.state in ("preparing", "starting"), service)
     service.kill("worker")
     service.start("worker")
-    finished(run, service, world)
+    wait(run, lambda r: r.has_ended, service)
+    assert (run.state, run.reason) == ("succeeded", "completed"), run.reason_text
+    assert world.supervisors() == []
+    stored_equals_written(run)

@@ -119,6 +119,10 @@ class World:
         assert run.state in states, f"{run.state} ({run.reason}): {run.reason_text}"
         return run
 
+    def starts(self) -> list[str]:
+        """Return the commands by which jobs were started."""
+        return [command for host in self.hosts for command in host.commands if " training start " in command]
+
     def supervisors(self) -> list[int]:
         """Return the living processes of jobs below our folder; not those that only ask after one."""
         found = []
