@@ -120,6 +120,12 @@ def test_a_line_that_is_otherwise_is_read_all_the_same_and_keeps_no_text(tail: b
     assert (repr(found), found.text) == (repr(parse((HEAD + tail).decode())), "")
 
 
+@pytest.mark.parametrize("depth", [600, 100_000])
+def test_a_line_that_is_nested_too_deeply_is_none(depth: int) -> None:
+    with pytest.raises(BadLine):
+        parse(HEAD + b'{"x":' + b"[" * depth + b"]" * depth + b"}}")
+
+
 @pytest.mark.parametrize("tail", [b"{x}}", b'{"x":1}', b'{"x":"\xff"}}', b'{"x":"\n"}}', b"[1]}"])
 def test_a_line_that_begins_as_usual_and_is_none(tail: bytes) -> None:
     with pytest.raises(BadLine):

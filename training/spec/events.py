@@ -184,10 +184,12 @@ def _usual(line: bytes) -> Event | None:
     try:
         text = raw.decode()
         data, end = _decode(text)
-    except (ValueError, RecursionError):
+        if end < len(text) or not _finite(data):
+            return None
+    except ValueError:
         return None
-    if end < len(text) or not _finite(data):
-        return None
+    except RecursionError as error:
+        raise BadLine("not an event: it is nested too deeply") from error
     return Event(int(seq), float(at), kind.decode(), None if step == b"null" else int(step), data, text)
 
 
