@@ -56,8 +56,7 @@ def _read(curves: Sequence[series.Curve], window: Window) -> list[series.Reading
 def _rows(run: Run, names: Collection[str]) -> Rows:
     found: Rows = {}
     rows = Series.objects.filter(attempt__run=run).order_by("name", "attempt__number")
-    asked = [name for name in names if "\0" not in name]  # which PostgreSQL doesn't take, and no series has
-    for row in rows.filter(name__in=asked) if names else filter(_drawn, rows):
+    for row in series.named(rows, names) if names else filter(_drawn, rows):
         found.setdefault(row.name, []).append(row)
     return found
 

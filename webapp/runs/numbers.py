@@ -23,9 +23,7 @@ async def pieces(run: Run, names: Sequence[str]) -> AsyncIterator[str]:
     """
     yield _text([HEADER])
     rows = Series.objects.filter(attempt__run=run).select_related("attempt").order_by("name", "attempt__number")
-    async for row in rows:
-        if names and row.name not in names:  # here: PostgreSQL takes no name with a NUL in it
-            continue
+    async for row in series.named(rows, names) if names else rows:
         passages, head = samples.passages(row), (row.name, row.attempt.number, row.axis)
         while (column := await sync_to_async(_next)(passages)) is not None:
             yield _text((*head, x, value) for x, value in zip(column.xs.tolist(), series.shown(column), strict=True))

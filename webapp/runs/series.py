@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import QuerySet
 
 from training.spec.events import strict
 
@@ -45,6 +46,11 @@ class Span:
     attempt: int
     after: float
     upto: float
+
+
+def named(rows: QuerySet[Series], names: Collection[str]) -> QuerySet[Series]:
+    """Return those of these names. None has a NUL, and PostgreSQL refuses to look for one."""
+    return rows.filter(name__in=[name for name in names if "\0" not in name])
 
 
 def lineage(run: Run) -> list[Span]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..models import Run, Series
 from ..readings import AT
-from ..series import Reading, lineages, merged, read_all
+from ..series import Reading, lineages, merged, named, read_all
 from ..windows import Window
 
 POINTS = 600  # of each run: more than a chart is wide for twenty of them
@@ -49,8 +49,8 @@ def curves(runs: Sequence[Run], name: str, x: str) -> dict[int, list[Pair] | Non
 def _read(runs: Sequence[Run], names: Sequence[str]) -> dict[tuple[int, str], Reading]:
     """Return these series of these runs, by run and name, read at once: a question each would take most of the time."""
     held: dict[tuple[int, str], list[Series]] = {}
-    rows = Series.objects.filter(attempt__run__in=runs, name__in=names, axis="step").select_related("attempt")
-    for row in rows.order_by("attempt"):
+    rows = Series.objects.filter(attempt__run__in=runs, axis="step").select_related("attempt").order_by("attempt")
+    for row in named(rows, names):
         held.setdefault((row.attempt.run_id, row.name), []).append(row)
     spans = lineages([run.pk for run in runs])
     views = [merged(parts, spans[run]) for (run, _), parts in held.items()]
