@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from .. import figures
+from ..live.told import tell
 
 LIST_GOAL, ROW_GOAL, COMPARE_GOAL = 60.0, 1000.0, 500.0  # ms, at the 95th percentile
 
@@ -58,11 +58,7 @@ def _measured(options: argparse.Namespace, folder: Path, stack: ExitStack) -> in
 
 
 def _told(name: str, taken: Sequence[float], goal: float) -> bool:
-    """Print a figure's line, with the median beside the percentile that the goal is of; tell whether it holds."""
-    line, holds = figures.verdict(f"{name}, 95%", [figures.percentile(taken, 0.95)], goal, [figures.load()], digits=1)
-    median, most = figures.percentile(taken, 0.5), max(taken)
-    print(f"{line} [median {median:.1f} ms, most {most:.1f} ms, {len(taken)} requests]", flush=True)
-    return holds
+    return tell(name, taken, {"95th percentile": goal}, f"{len(taken)} requests", digits=1)
 
 
 if __name__ == "__main__":

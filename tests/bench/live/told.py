@@ -11,6 +11,7 @@ from tests.bench.figures import load, percentile
 STATISTICS = {
     "mean": statistics.fmean,
     "median": statistics.median,
+    "95th percentile": lambda values: percentile(values, 0.95),
     "99th percentile": lambda values: percentile(values, 0.99),
     "most": max,
 }
